@@ -1,0 +1,51 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Puts this checkout on the import path as ansible_collections.trainops.gpu_audit and finds the optional captures."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def _import_root():
+    """A folder with ansible_collections/trainops/gpu_audit in it: the one this checkout lies in, else a private symlink."""
+    if ROOT.parts[-3:] == ("ansible_collections", "trainops", "gpu_audit"):
+        return ROOT.parents[2]
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gpu-audit-import-"))
+    (folder / "ansible_collections" / "trainops").mkdir(parents=True)
+    os.symlink(ROOT, folder / "ansible_collections" / "trainops" / "gpu_audit")
+    return folder
+
+
+if "ansible_collections.trainops.gpu_audit" not in sys.modules:
+    sys.path.insert(0, str(_import_root()))
+
+
+def shared_folder(name):
+    """The folder of captures or traps beside the checkout (or under GPU_AUDIT_SHARED), None where it is not there."""
+    base = pathlib.Path(os.environ.get("GPU_AUDIT_SHARED", ROOT.parent / "shared"))
+    folder = base / name
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def captures():
+    folder = shared_folder("captures")
+    if folder is None:
+        pytest.skip("no captures folder beside the checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def traps():
+    folder = shared_folder("traps")
+    if folder is None:
+        pytest.skip("no traps folder beside the checkout")
+    return folder
