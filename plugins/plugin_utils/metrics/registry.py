@@ -1,0 +1,130 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The register of metrics and the working state of one derivation; readers that survive any leaf value."""
+
+from __future__ import annotations
+
+import math
+
+DEFINITIONS = {}
+
+# Longest text of a host that goes into evidence: names are short, a longer one is an error or an attack.
+TEXT_LIMIT = 200
+NUMBER_LIMIT = 2**80
+
+
+def define(name, unit, formula, inputs=(), formula_zh=""):
+    """Registers a metric once, at import: `unit` is a key of numbers.UNITS or "" for a count or word."""
+    if name in DEFINITIONS:
+        raise ValueError("metric %s is defined twice" % name)
+    DEFINITIONS[name] = {"name": name, "unit": unit, "formula": formula, "formula_zh": formula_zh, "inputs": tuple(inputs)}
+
+
+def definition(name):
+    """The registered metric, KeyError when there is none."""
+    return DEFINITIONS[name]
+
+
+def number(container, key):
+    """container[key] where it is a finite number of sane size and no truth value, else None."""
+    value = container.get(key)
+    if type(value) is int:
+        return value if -NUMBER_LIMIT < value < NUMBER_LIMIT else None
+    if type(value) is float:
+        return value if math.isfinite(value) and abs(value) < NUMBER_LIMIT else None
+    return None
+
+
+def amount(container, key):
+    """Like number(), but None for a negative one: bytes, counts, cores."""
+    value = number(container, key)
+    return value if value is not None and value >= 0 else None
+
+
+def text(container, key):
+    """container[key] where it is text that is not empty, cut at TEXT_LIMIT, else None."""
+    value = container.get(key)
+    return value[:TEXT_LIMIT] if isinstance(value, str) and value else None
+
+
+def flag(container, key):
+    """container[key] where it is a truth value, else None."""
+    value = container.get(key)
+    return value if isinstance(value, bool) else None
+
+
+def maps(container, key):
+    """The maps in the list container[key], an empty list where it is no list."""
+    value = container.get(key)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def mapping(container, key):
+    """container[key] where it is a map, else an empty one."""
+    value = container.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def gpu_label(gpu):
+    """How people find the GPU again: "GPU 3 (00000000:41:00.0)"."""
+    index = number(gpu, "index")
+    bus_id = text(gpu, "bus_id")
+    return "GPU %s%s" % ("?" if index is None else index, " (%s)" % bus_id if bus_id else "")
+
+
+class Derivation:
+    """Everything one derivation reads and writes. Metric modules call value(), unknown() or not_applicable() once for each of their names."""
+
+    def __init__(self, document, inputs, now):
+        facts = document.get("facts")
+        self.facts = facts if isinstance(facts, dict) else {}
+        self.document = document
+        self.now = now
+        self.form = mapping(inputs, "workload")
+        self.expected = mapping(inputs, "expected")
+        self.values = {}
+        self.absent = {}
+        self.gpu_document = mapping(self.facts, "gpu")
+        self.gpus = maps(self.gpu_document, "gpus")
+        self.live = [gpu for gpu in self.gpus if gpu.get("status") != "lost"]
+        self.source = text(self.gpu_document, "source") or "gpu"
+        platform = mapping(self.facts, "platform")
+        self.platform = platform
+        virtualization = text(platform, "virtualization")
+        self.virtual = bool(virtualization and virtualization != "none") or platform.get("wsl") is True
+        self.container = text(platform, "container")
+
+    def value(self, name, value, evidence=()):
+        self.values[name] = {"value": value, "evidence": list(evidence)}
+
+    def unknown(self, name, reason, **params):
+        self.absent[name] = {"status": "unknown", "reason": reason, "params": params}
+
+    def not_applicable(self, name, reason, **params):
+        self.absent[name] = {"status": "not_applicable", "reason": reason, "params": params}
+
+    def get(self, name):
+        """The value of a metric derived before, None where it is absent."""
+        found = self.values.get(name)
+        return None if found is None else found["value"]
+
+    def copy_absence(self, name, other, default=("unknown", "absent.needs_metric")):
+        """Makes `name` absent for the same reason as `other`."""
+        found = self.absent.get(other)
+        self.absent[name] = dict(found) if found else {"status": default[0], "reason": default[1], "params": {"metric": other}}
+
+    def subject(self, name):
+        """(facts of a subject, None) or (None, (reason, params)) where it wasn't collected or crashed."""
+        subject = self.facts.get(name)
+        if not isinstance(subject, dict):
+            return None, ("absent.not_collected", {"subject": name})
+        if set(subject) == {"error"} or ("error" in subject and isinstance(subject["error"], str) and name != "gpu"):
+            return None, ("absent.subject_failed", {"subject": name, "error": str(subject.get("error"))[:TEXT_LIMIT]})
+        return subject, None
+
+    def finish(self):
+        """The two maps; a metric no module spoke of is unknown, which a test forbids for the shipped ones."""
+        for name in DEFINITIONS:
+            if name not in self.values and name not in self.absent:
+                self.unknown(name, "absent.not_derived")
+        return {"values": self.values, "absent": self.absent}

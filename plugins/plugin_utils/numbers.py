@@ -1,0 +1,91 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Numbers for people: bytes -> "1.10 TiB", fractions -> "82 %", limits -> "≥ 4". Exact values stay in the report beside them."""
+
+from __future__ import annotations
+
+import math
+
+# unit key -> text behind the number. Bytes, fractions, truth and words have forms of their own.
+UNITS = {
+    "bytes": None, "fraction": None, "bool": None, "word": None, "count": "", "ratio": "×", "celsius": "°C", "watts": "W", "seconds": "s",
+    "cores": "", "bytes_per_second": None, "": "",
+}
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_YES_NO = {"en": ("yes", "no"), "zh": ("是", "否")}
+_SIGNS = {"below": "≥", "above": "≤", "at_least": "<", "at_most": ">", "equals": "≠", "not_equals": "="}
+
+
+def format_bytes(value):
+    """Bytes as "1.10 TiB": three figures, binary units, a space between."""
+    size = float(value)
+    sign = "-" if size < 0 else ""
+    size = abs(size)
+    unit = 0
+    # 1023.95 would print as 1024 after rounding: such a size belongs to the next unit.
+    while size >= 1023.95 and unit < len(_BINARY) - 1:
+        size /= 1024.0
+        unit += 1
+    if unit == 0:
+        return "%s%d B" % (sign, round(size))
+    return "%s%s %s" % (sign, _three_figures(size), _BINARY[unit])
+
+
+def _three_figures(size):
+    if size >= 99.95:
+        return "%.0f" % size
+    return "%.1f" % size if size >= 9.995 else "%.2f" % size
+
+
+def format_fraction(value):
+    """A fraction as "82 %"; one decimal where it is needed not to hide a limit (0.847 -> "84.7 %")."""
+    percent = round(value * 100.0, 1)
+    return "%d %%" % percent if percent == int(percent) else "%.1f %%" % percent
+
+
+def format_number(value):
+    """A plain number without needless digits: 4 -> "4", 1.9375 -> "1.94"."""
+    if isinstance(value, int):
+        return str(value)
+    return ("%.2f" % value).rstrip("0").rstrip(".") if abs(value) < 1000 else "%.0f" % value
+
+
+def format_value(value, unit="", language="en"):
+    """`value` in its unit for people; None -> "-", words and lists as they are. Never raises on a JSON value."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return _YES_NO.get(language, _YES_NO["en"])[0 if value else 1]
+    if isinstance(value, (list, tuple)):
+        return ", ".join(format_value(entry, unit, language) for entry in value)
+    if not isinstance(value, (int, float)) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    if unit == "bytes":
+        return format_bytes(value)
+    if unit == "bytes_per_second":
+        return format_bytes(value) + "/s"
+    if unit == "fraction":
+        return format_fraction(value)
+    if unit == "ratio":
+        return format_number(value) + UNITS["ratio"]
+    suffix = UNITS.get(unit) or ""
+    return format_number(value) + (" " + suffix if suffix else "")
+
+
+def format_required(limit, unit="", language="en", tolerance=0):
+    """What passes a limit ({"below": 4} -> "≥ 4"): the opposite of the comparison that warns or fails. "" for None."""
+    if not limit:
+        return ""
+    (comparison, bound), = limit.items()
+    joiner = "、" if language == "zh" else ", "
+    if comparison == "one_of":
+        return ("不为 " if language == "zh" else "none of ") + joiner.join(format_value(entry, unit, language) for entry in bound)
+    if comparison == "none_of":
+        return joiner.join(format_value(entry, unit, language) for entry in bound)
+    text = format_value(bound, unit, language)
+    if comparison in ("equals", "not_equals"):
+        return text if comparison == "not_equals" else ("不为 " if language == "zh" else "not ") + text
+    if comparison == "above" and bound == 0 and unit == "count":
+        return "0"
+    suffix = " (±%s)" % format_value(tolerance, unit, language) if tolerance else ""
+    return "%s %s%s" % (_SIGNS[comparison], text, suffix)
