@@ -1,0 +1,178 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Facts about file systems, the paths a workload uses, and disks."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from ..sources import mounts as mount_table
+from ..sources import procfs, sysfs
+from ..sources.forked import run_forked
+from ..sources.host_files import reason
+from .subject import Subject
+
+MAX_FILESYSTEMS = 128
+# The share of the subject's time that one unanswering server may take.
+_PER_SERVER_SECONDS = 3.0
+
+
+def collect(host, paths=(), timeout_seconds=10, run=run_forked, probe=None):
+    """The storage document of a HostFiles.
+
+    paths: [{"path", "purpose"}]. Free bytes and inodes are what an ordinary user gets. Whatever asks a file system runs in a child
+    with a deadline (`run`): all local ones in one, each network server in its own; `timeout_seconds` is for all of them together.
+    A path that doesn't exist has `exists` false and the figures of its nearest existing parent. `error` says why figures are null.
+    """
+    storage = Subject("filesystems", "paths", "disks")
+    storage.put("/sys/block", {"disks": sysfs.disks(host)})
+    try:
+        table = procfs.parse_mountinfo(host.text("/proc/self/mountinfo", 4 << 20))
+    except OSError as error:
+        storage.absent["filesystems"] = reason(error)
+        table = []
+    probe = probe or (lambda path: look(host.path(path)))
+    real = mount_table.real(table)[:4 * MAX_FILESYSTEMS]
+    asked = [("mount", mount["mount_point"], mount) for mount in real]
+    answers = _ask(host, table, asked + [("path", each["path"], None) for each in paths], timeout_seconds, run, probe)
+    if table:
+        storage.put("/proc/self/mountinfo, statvfs", {"filesystems": _filesystems(host, real, answers)})
+    storage.put("statvfs", {"paths": [_path(host, each, answers["path", each["path"]]) for each in paths]})
+    return storage.document()
+
+
+def look(path):
+    """What the file system says about a path: {"exists", "directory", "at" (the nearest existing parent), sizes, "writable"}. May block."""
+    at, exists = path, True
+    while True:
+        try:
+            mode = os.stat(at).st_mode
+            break
+        except (FileNotFoundError, NotADirectoryError):
+            exists = False
+            parent = os.path.dirname(at)
+            if parent == at:
+                raise
+            at = parent
+    figures = os.statvfs(at)
+    return {
+        "exists": exists,
+        "at": at,
+        "directory": stat.S_ISDIR(mode),
+        "total_bytes": figures.f_blocks * figures.f_frsize,
+        "free_bytes": figures.f_bavail * figures.f_frsize,
+        # btrfs and the like have no fixed number of inodes and say 0.
+        "inodes_total": figures.f_files or None,
+        "inodes_free": figures.f_favail if figures.f_files else None,
+        "writable": os.access(at, os.W_OK),
+    }
+
+
+def _answer(probe, path):
+    try:
+        return probe(path)
+    except OSError as error:
+        return {"error": "%s: %s" % (path, error.strerror or error)}
+
+
+def _local(host, table, asked, probe):
+    """Answers for all that lies on local file systems; for the rest [where it lies, mount point, resolved path]."""
+    answers = []
+    for what, path, mount in asked:
+        if what == "mount":
+            answers.append(_answer(probe, path))
+            continue
+        try:
+            where, mount, resolved = mount_table.place(
+                table, path, lambda link: os.readlink(host.path(link)), lambda name: os.lstat(host.path(name)))
+        except OSError as error:
+            answers.append({"error": "%s: %s" % (path, error.strerror)})
+            continue
+        answer = _answer(probe, resolved) if where == mount_table.LOCAL else {}
+        answers.append(dict(answer, where=where, mount=table.index(mount) if mount is not None else None, resolved=resolved))
+    return answers
+
+
+def _server(mount):
+    """What answers for a network mount: 'server:' of NFS, '//server' of CIFS, else the whole device."""
+    device = mount["device"]
+    if device.startswith("//"):
+        return "//" + device[2:].split("/")[0]
+    return device.split(":/")[0]
+
+
+def _ask(host, table, asked, timeout_seconds, run, probe):
+    """{(what, path): answer} of every mount and path asked for; an answer has "error" where there are no figures."""
+    deadline = time.monotonic() + timeout_seconds
+    # A local file system mounted below a network one is reached through that one's server.
+    through = dict((point, mount_table.reached_through(table, point)) for what, point, mount in asked if mount is not None)
+    # A path's way is followed in the child as well: one dead local disk must not hold the audit.
+    first = [each for each in asked if each[2] is None or through[each[1]] is None]
+    ok, value, kind = run(lambda: _local(host, table, first, probe), max(1.0, timeout_seconds / 2.0))
+    answers = {}
+    if ok:
+        for (what, path, mount), answer in zip(first, value):
+            answers[what, path] = answer
+    else:
+        for what, path, mount in first:
+            answers[what, path] = {"error": "the local file systems did not answer: %s" % value}
+    later = [(what, path, path, through[path]) for what, path, mount in asked if mount is not None and through[path] is not None]
+    for what, path, mount in first:
+        answer = answers[what, path]
+        if answer.get("where") == mount_table.NETWORK:
+            later.append((what, path, answer["resolved"], table[answer["mount"]]))
+        elif answer.get("where") == mount_table.AUTOMOUNT:
+            answer["error"] = "below the automount point %s, which is not mounted; an audit doesn't mount it" % table[answer["mount"]]["mount_point"]
+        if answer.get("mount") is not None:
+            answer["mount"] = table[answer["mount"]]
+    servers = {}
+    for each in later:
+        servers.setdefault(_server(each[3]), []).append(each)
+    for group in servers.values():
+        left = deadline - time.monotonic()
+        names = [resolved for _what, _path, resolved, _mount in group]
+        if left <= 0:
+            ok, value = False, "not asked: the file systems before it used up the %g s" % timeout_seconds
+        else:
+            ok, value, kind = run(lambda: [_answer(probe, name) for name in names], min(left, _PER_SERVER_SECONDS))
+        for position, (what, path, _resolved, mount) in enumerate(group):
+            answers[what, path] = dict(value[position] if ok else {"error": value}, mount=mount)
+    return answers
+
+
+_FIGURES = ("total_bytes", "free_bytes", "inodes_total", "inodes_free")
+
+
+def _described(host, mount, answer):
+    if mount is None:
+        described = dict.fromkeys(("mount_point", "device", "type", "kind"))
+    else:
+        described = {"mount_point": mount["mount_point"], "device": mount_table.device(mount), "type": mount["type"],
+                     "kind": mount_table.kind(host, mount)}
+    described.update((name, answer.get(name)) for name in _FIGURES)
+    described["error"] = answer.get("error")
+    return described
+
+
+def _filesystems(host, real, answers):
+    found, seen = [], set()
+    for mount in real:
+        answer = answers["mount", mount["mount_point"]]
+        # A file bound over a file is no file system; a second mount of one file system has the same figures.
+        key = mount["device_number"] if mount["type"] != "overlay" else mount["mount_point"]
+        if answer.get("directory") is False or key in seen or len(found) >= MAX_FILESYSTEMS:
+            continue
+        seen.add(key)
+        found.append(dict(
+            _described(host, mount, answer),
+            read_only="ro" in mount["options"] or "ro" in mount["super_options"],
+            network=mount_table.is_network(mount)))
+    return found
+
+
+def _path(host, asked, answer):
+    return dict(
+        _described(host, answer.get("mount"), answer), path=asked["path"], purpose=asked.get("purpose"),
+        exists=answer.get("exists"), writable=answer.get("writable"))

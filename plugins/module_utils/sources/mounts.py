@@ -1,0 +1,128 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The mount table: which file systems are real, what kind each is, and which mount a path lies on without touching it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from . import sysfs
+
+# File systems that hold no data of anybody's.
+_PSEUDO = frozenset((
+    "proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "securityfs", "debugfs", "tracefs", "pstore", "bpf", "configfs", "fusectl",
+    "mqueue", "hugetlbfs", "binfmt_misc", "rpc_pipefs", "nsfs", "ramfs", "efivarfs", "selinuxfs", "nfsd", "autofs", "squashfs", "rootfs",
+    "iso9660", "erofs", "fuse.gvfsd-fuse", "fuse.portal", "fuse.lxcfs", "fuse.snapfuse", "fuse.squashfuse", "resctrl"))
+_NETWORK = frozenset((
+    "nfs", "nfs3", "nfs4", "cifs", "smb3", "smbfs", "lustre", "ceph", "gpfs", "glusterfs", "beegfs", "fhgfs_nodev", "beegfs_nodev", "9p",
+    "afs", "pvfs2", "orangefs", "panfs", "wekafs", "ocfs2", "gfs2", "davfs", "virtiofs", "vboxsf", "vmhgfs", "prl_fs", "juicefs", "daos"))
+_OVERLAY = frozenset(("overlay", "aufs", "unionfs", "fuse.fuse-overlayfs", "fuse.overlayfs", "fuse.mergerfs", "fuse.unionfs"))
+_MEMORY = frozenset(("tmpfs", "ramfs"))
+# What container engines and the NVIDIA container runtime bind into a container or keep on a host, by the thousand.
+_NOISE = re.compile(
+    r"^/(etc/(hosts|hostname|resolv\.conf)$|run/|sys/|proc/|dev/(?!shm$)|snap/|var/snap/"
+    r"|var/lib/(docker|containers|containerd|kubelet|lxc|lxd)/|usr/(bin|lib|lib64)/.*nvidia)")
+_CREDENTIALS = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*@")
+_MAX_LINKS = 40
+
+LOCAL, NETWORK, AUTOMOUNT = "local", "network", "automount"
+
+
+def is_network(mount):
+    """Whether a dead server behind this mount can hold a caller for ever."""
+    kind = mount["type"]
+    return kind in _NETWORK or (kind.startswith("fuse") and kind not in _OVERLAY and kind != "fuseblk")
+
+
+def device(mount):
+    """The mount's device as shown to people: credentials in a URL are left out."""
+    return _CREDENTIALS.sub("", mount["device"])
+
+
+def kind(host, mount):
+    """nvme | ssd | hdd | network | memory | overlay | unknown."""
+    if mount["type"] in _OVERLAY:
+        return "overlay"
+    if mount["type"] in _MEMORY:
+        return "memory"
+    if is_network(mount):
+        return "network"
+    name = sysfs.block_name(host, mount["device_number"], mount["device"])
+    return sysfs.disk_kind(host, name) if name else "unknown"
+
+
+def real(mounts):
+    """The mounts worth listing, shortest mount point first: no pseudo file systems, automount points or container plumbing.
+
+    What a later mount covers is left out: nobody can reach it.
+    """
+    last = dict((mount["mount_point"], mount) for mount in mounts)
+    found = [mount for mount in last.values() if mount["type"] not in _PSEUDO and not _NOISE.match(mount["mount_point"])]
+    return sorted(found, key=lambda mount: (mount["mount_point"].count("/"), len(mount["mount_point"]), mount["mount_point"]))
+
+
+def mount_of(mounts, path):
+    """The mount a path lies on by its text, the last mounted one of the longest mount points; None without a root."""
+    best = None
+    for mount in mounts:
+        point = mount["mount_point"]
+        if path == point or path.startswith(point.rstrip("/") + "/"):
+            if best is None or len(point) >= len(best["mount_point"]):
+                best = mount
+    return best
+
+
+def reached_through(mounts, path):
+    """The outermost network mount that a lookup of the path asks, None where it touches local file systems only."""
+    parts = path.rstrip("/").split("/")
+    for length in range(1, len(parts) + 1):
+        mount = mount_of(mounts, "/".join(parts[:length]) or "/")
+        if mount is not None and is_network(mount):
+            return mount
+    return None
+
+
+def place(mounts, path, read_link=os.readlink, status=os.lstat):
+    """Follows a path as far as that touches local file systems only.
+
+    -> (LOCAL | NETWORK | AUTOMOUNT, mount, the path with the links followed so far resolved). An automount is never entered: only
+    its last mounted file system counts, so one that is mounted already is judged by what lies on it.
+    """
+    todo, done, links = [part for part in path.split("/") if part], "", 0
+    while True:
+        mount = mount_of(mounts, done or "/")
+        rest = "/".join([done] + todo) or "/"
+        if mount is not None and mount["type"] == "autofs":
+            return AUTOMOUNT, mount, rest
+        if mount is not None and is_network(mount):
+            return NETWORK, mount, rest
+        if not todo:
+            return LOCAL, mount, rest
+        part = todo.pop(0)
+        if part == ".":
+            continue
+        if part == "..":
+            done = done.rpartition("/")[0]
+            continue
+        here = done + "/" + part
+        upon = mount_of(mounts, here)
+        # Even lstat of a network mount's own root asks the server.
+        if upon is not None and (upon["type"] == "autofs" or is_network(upon)):
+            done = here
+            continue
+        try:
+            is_link = stat.S_ISLNK(status(here).st_mode)
+        except OSError:
+            return LOCAL, mount_of(mounts, here), "/".join([here] + todo)
+        if not is_link:
+            done = here
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            raise OSError(40, "Too many levels of symbolic links")
+        target = read_link(here)
+        if target.startswith("/"):
+            done = ""
+        todo = [each for each in target.split("/") if each] + todo
