@@ -114,10 +114,10 @@ def is_ready(folder, stamp):
     return written == stamp and python_version(folder / "bin" / "python") is not None
 
 
-def ensure_venv(folder, requirements, python, version, wheelhouse=None):
+def ensure_venv(folder, requirements, python, version, wheelhouse=None, quiet=False):
     """Make or repair a virtual environment; returns its folder. Quick when nothing changed.
 
-    wheelhouse: a folder of wheels to install from instead of an index.
+    wheelhouse: a folder of wheels to install from instead of an index. quiet: no line for each package.
     """
     folder = pathlib.Path(folder)
     stamp = stamp_text(folder, requirements, version)
@@ -135,7 +135,7 @@ def ensure_venv(folder, requirements, python, version, wheelhouse=None):
             arguments += ["-r", str(path)]
         if wheelhouse:
             arguments += ["--no-index", "--find-links", str(wheelhouse)]
-        _pip(arguments, folder, wheelhouse)
+        _pip(arguments, folder, wheelhouse, quiet)
         (folder / STAMP).write_text(stamp)
         say("  %s is ready (%d s)" % (folder.name, time.monotonic() - started))
     return folder
@@ -205,7 +205,7 @@ def pip_environment(environ, wheelhouse):
     return result
 
 
-def _pip(arguments, folder, wheelhouse):
+def _pip(arguments, folder, wheelhouse, quiet=False):
     """Run pip, its output in a log beside the environments, a short line for each package it fetches."""
     log = CACHE / ("pip-%s.log" % folder.name.lstrip("."))
     with open(str(log), "w") as handle:
@@ -215,7 +215,7 @@ def _pip(arguments, folder, wheelhouse):
         for line in process.stdout:
             handle.write(line)
             tail = (tail + [line.rstrip()])[-8:]
-            if line.startswith("Collecting") or "Retrying" in line:
+            if (line.startswith("Collecting") and not quiet) or "Retrying" in line:
                 say("    " + line.strip().split(" (from ")[0][:120])
         code = process.wait()
     if code != 0:

@@ -1,0 +1,229 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Runs test steps: logs, counts, skips with their reasons, a summary. What the steps are stands in steps.py. Standard library only."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+
+from environment import ROOT, ToolError, say
+
+OUTPUT = ROOT / "tests" / "output"
+
+# What a step ends as. failed counts tests (or commands) that failed; notes are lines for the summary: what was skipped and why, what failed.
+Outcome = collections.namedtuple("Outcome", "passed failed skipped notes")
+
+# name: what STEPS selects; function(step) -> Outcome; needs: programs without which it is skipped; root: needs root;
+# alone: runs while nothing else does (it measures time, or it makes test hosts).
+Step = collections.namedtuple("Step", "name title function needs root alone")
+
+TICK_SECONDS = 30
+STEP_TIMEOUT_SECONDS = 2400
+
+
+def skipped(reason):
+    """The outcome of a step that can't run here."""
+    return Outcome(0, 0, 1, ["skipped: " + reason])
+
+
+def add(outcomes):
+    """The sum of several outcomes."""
+    outcomes = list(outcomes)
+    return Outcome(sum(one.passed for one in outcomes), sum(one.failed for one in outcomes), sum(one.skipped for one in outcomes),
+                   [note for one in outcomes for note in one.notes])
+
+
+def command(arguments, log, environ=None, cwd=ROOT, timeout=STEP_TIMEOUT_SECONDS):
+    """Run a program with its output appended to a log; returns its exit code (124 when it ran out of time, with its whole group ended)."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(str(log), "ab") as handle:
+        handle.write(("\n$ %s\n" % " ".join(str(part) for part in arguments)).encode())
+        handle.flush()
+        process = subprocess.Popen([str(part) for part in arguments], stdin=subprocess.DEVNULL, stdout=handle, stderr=subprocess.STDOUT,
+                                   env=environ, cwd=str(cwd), start_new_session=True)
+        try:
+            return process.wait(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            handle.write(("\nended after %d s: out of time\n" % timeout).encode())
+            return 124
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
+
+
+def checked(title, arguments, log, **options):
+    """A command that counts as one test."""
+    code = command(arguments, log, **options)
+    if code == 0:
+        return Outcome(1, 0, 0, [])
+    return Outcome(0, 1, 0, ["failed: %s (exit %d), see %s" % (title, code, log.relative_to(ROOT))])
+
+
+def pytest(title, python, arguments, log, **options):
+    """Run pytest and count from its JUnit file; the reasons of skips become notes. No test at all is a failure: a selection that finds nothing checks nothing."""
+    report = log.with_name("%s.xml" % title.replace(" ", "-"))
+    if report.exists():
+        report.unlink()
+    code = command([python, "-m", "pytest", "-q", "-rs", "--tb=short", "-p", "no:cacheprovider", "--junitxml=%s" % report] + list(arguments), log, **options)
+    try:
+        outcome = read_junit(report.read_bytes(), title)
+    except (OSError, ElementTree.ParseError):
+        return Outcome(0, 1, 0, ["failed: %s gave no result (exit %d), see %s" % (title, code, log.relative_to(ROOT))])
+    if code != 0 and outcome.failed == 0:
+        reason = "ran no test" if code == 5 else "exit %d" % code
+        outcome = outcome._replace(failed=1, notes=outcome.notes + ["failed: %s: %s, see %s" % (title, reason, log.relative_to(ROOT))])
+    return outcome
+
+
+def read_junit(text, title):
+    """Outcome from the text of pytest's JUnit file."""
+    passed = failed = skips = 0
+    reasons, failures = collections.Counter(), []
+    for case in ElementTree.fromstring(text).iter("testcase"):
+        skip = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed += 1
+            failures.append("failed: %s: %s::%s" % (title, case.get("classname", ""), case.get("name", "")))
+        elif skip is not None:
+            skips += 1
+            reasons[skip.get("message") or "no reason given"] += 1
+        else:
+            passed += 1
+    if len(failures) > 20:
+        failures = failures[:20] + ["failed: %s: and %d more" % (title, len(failures) - 20)]
+    return Outcome(passed, failed, skips, failures + ["skipped: %s: %d: %s" % (title, count, reason) for reason, count in reasons.most_common()])
+
+
+def missing(step):
+    """Why a step can't run here, None when it can."""
+    if step.root and os.geteuid() != 0:
+        return "needs root (it makes test hosts in namespaces)"
+    absent = [name for name in step.needs if find_program(name) is None]
+    if absent:
+        return "not installed: %s" % ", ".join(absent)
+    return None
+
+
+def find_program(name):
+    """The path of a program, also from the folders that an ordinary user's PATH leaves out."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    return shutil.which(name, path=path)
+
+
+def run_step(step):
+    """Outcome of one step; what it raises is a failure of that step, with its reason."""
+    reason = missing(step)
+    if reason:
+        return skipped(reason)
+    try:
+        return step.function(step)
+    except (ToolError, OSError, subprocess.SubprocessError) as error:
+        return Outcome(0, 1, 0, ["failed: %s: %s" % (step.name, error)])
+
+
+def log_of(step):
+    """The step's log file, emptied when the run starts."""
+    return OUTPUT / ("%s.log" % step.name)
+
+
+class Board:
+    """Progress of a run, one line a step, safe for the two workers."""
+
+    def __init__(self, total):
+        self.total, self.done = total, 0
+        self.running = {}
+        self.results = collections.OrderedDict()
+        self.lock = threading.Lock()
+
+    def run(self, step):
+        """Run a step and print how it ended."""
+        with self.lock:
+            self.running[step.name] = time.monotonic()
+            say("  started   %-12s %s" % (step.name, step.title))
+        outcome = run_step(step)
+        with self.lock:
+            seconds = time.monotonic() - self.running.pop(step.name)
+            self.done += 1
+            word = "FAILED" if outcome.failed else "skipped" if outcome.skipped and not outcome.passed else "passed"
+            say("[%2d/%d] %-7s %-12s %4d s  %d passed, %d failed, %d skipped" % ((self.done, self.total, word, step.name, seconds) + outcome[:3]))
+            self.results[step.name] = (outcome, seconds)
+            if outcome.failed:
+                _print_tail(log_of(step))
+        return outcome
+
+    def tick(self):
+        """A sign of life while steps take long."""
+        with self.lock:
+            now = time.monotonic()
+            if self.running:
+                say("  running   " + ", ".join("%s (%d s)" % (name, now - began) for name, began in sorted(self.running.items())))
+
+
+def _print_tail(log, lines=25):
+    try:
+        text = log.read_bytes().decode("utf-8", "replace").rstrip().splitlines()
+    except OSError:
+        return
+    for line in text[-lines:]:
+        say("    | " + line[:200])
+
+
+def run_all(steps, before=None, workers=2):
+    """Run `before`, then the steps, those that may two at a time, each to its end; returns the exit code. The last line printed is the count."""
+    shutil.rmtree(str(OUTPUT), ignore_errors=True)
+    OUTPUT.mkdir(parents=True)
+    steps = ([before] if before else []) + list(steps)
+    board = Board(len(steps))
+    finished = threading.Event()
+
+    def ticker():
+        while not finished.wait(TICK_SECONDS):
+            board.tick()
+
+    threading.Thread(target=ticker, daemon=True).start()
+    began = time.monotonic()
+    try:
+        if before:
+            board.run(before)
+        with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
+            list(pool.map(board.run, [step for step in steps if not step.alone and step is not before]))
+        for step in steps:
+            if step.alone:
+                board.run(step)
+    finally:
+        finished.set()
+    return summary(steps, board.results, time.monotonic() - began)
+
+
+def summary(steps, results, seconds):
+    """Print what ran, what was skipped and why, what failed; returns the exit code."""
+    total = add(outcome for outcome, _took in results.values())
+    say("\nSummary (%d s; logs in %s)" % (seconds, OUTPUT.relative_to(ROOT)))
+    for step in steps:
+        outcome, took = results[step.name]
+        say("  %-12s %4d s  %5d passed %3d failed %3d skipped  %s" % ((step.name, took) + outcome[:3] + (step.title,)))
+    for start in ("skipped", "failed"):
+        notes = ["  " + note for note in total.notes if note.startswith(start)]
+        if notes:
+            say("\n%s:" % start.capitalize())
+            say("\n".join(notes))
+    code = 1 if total.failed or not total.passed else 0
+    if not total.passed and not total.failed:
+        say("\nNothing was tested.")
+    say("\n%d passed, %d failed, %d skipped" % total[:3])
+    return code
+

@@ -1,0 +1,284 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What `make test` runs, cheap steps first. Standard library only; each step makes the environment that it needs."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import environment
+from environment import CACHE, REQUIREMENTS, ROOT, ToolError, say
+from runner import Outcome, Step, add, checked, command, find_program, log_of, pytest, skipped
+
+INTEGRATION = ROOT / "tests" / "integration"
+
+# Program or file that a test needs -> the Debian package that has it.
+DEBIAN_PACKAGES = (
+    ("git", "git"), ("ssh", "openssh-client"), ("sshd", "openssh-server"), ("ip", "iproute2"), ("nft", "nftables"), ("fio", "fio"),
+    ("iperf3", "iperf3"), ("mkfs.xfs", "xfsprogs"), ("debootstrap", "debootstrap"), ("chromium", "chromium"), ("pgrep", "procps"),
+    ("ethtool", "ethtool"), ("lspci", "pciutils"), ("gcc", "gcc"), ("make", "make"), ("node", "nodejs"), ("npm", "npm"), ("shellcheck", "shellcheck"),
+    ("/usr/include/stdlib.h", "libc6-dev"), ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
+)
+
+# ansible-core lines to try the playbooks on: title, controller's Python, requirements.
+MATRIX = (
+    ("ansible-core-2.16", "3.10", "oldest-py310.txt"),
+    ("ansible-core-2.19", "3.11", "controller-py311.txt"),
+    ("ansible-core-2.21", "3.13", "controller-py312.txt"),
+)
+HOST_PYTHONS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+
+
+def find_python(version):
+    """A Python program of this minor version, None where there is none: on the PATH, or one of pyenv's."""
+    for candidate in [find_program("python" + version)] + sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/%s.*/bin/python" % version)), reverse=True):
+        found = environment.python_version(candidate) if candidate else None
+        if found is not None and "%d.%d" % found[:2] == version:
+            return candidate, found
+    return None
+
+
+def venv(name, requirements, chosen=None):
+    """The folder of a test environment, made where needed."""
+    python, version = chosen or environment.choose_python()
+    return environment.ensure_venv(CACHE / "venvs" / name, [REQUIREMENTS / item if isinstance(item, str) else item for item in requirements], python, version,
+                                   quiet=True)
+
+
+def main_venv():
+    """The environment of most steps: the controller's pinned requirements and the tests'."""
+    python, version = environment.choose_python()
+    return venv("test", [environment.controller_requirements(version), "test.txt"], (python, version))
+
+
+def test_environment(folder):
+    """The variables of a test: this checkout on the collections path, the environment's programs first, no ansible.cfg of the user."""
+    empty = CACHE / "ansible.cfg"
+    empty.write_text("")
+    environ = environment.ansible_environment(dict(os.environ, ANSIBLE_CONFIG=str(empty)), ROOT)
+    for name, _value, _keys in environment.SETTINGS:
+        environ.pop(name, None)
+    environ["ANSIBLE_COLLECTIONS_PATH"] = str(environment.collections_path())
+    environ["PATH"] = os.pathsep.join([str(folder / "bin"), os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    return environ
+
+
+def run_pytest(step, title, folder, arguments):
+    """pytest in an environment, counted."""
+    return pytest(title, folder / "bin" / "python", arguments, log_of(step), environ=test_environment(folder))
+
+
+# --- the steps
+
+
+def packages(step):
+    """Install the Debian packages that tests need and this machine lacks."""
+    absent = [(what, package) for what, package in DEBIAN_PACKAGES if not (os.path.exists(what) if what.startswith("/") else find_program(what))]
+    if not absent:
+        return Outcome(0, 0, 0, [])
+    names = sorted({package for _what, package in absent})
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return skipped("not installed, and not root on Debian: %s. As root: apt-get install -y --no-install-recommends %s"
+                       % (" ".join(what for what, _package in absent), " ".join(names)))
+    say("  installing  %s" % " ".join(names))
+    try:
+        environment.apt_install(names, log_of(step))
+    except ToolError:
+        # One unknown name (chromium on Ubuntu, say) must not keep out the rest.
+        for name in names:
+            try:
+                environment.apt_install([name], log_of(step))
+            except ToolError as error:
+                say("  could not install %s: %s" % (name, str(error).splitlines()[-1]))
+    still = [what for what, _package in absent if not (os.path.exists(what) if what.startswith("/") else find_program(what))]
+    if still:
+        return Outcome(0, 0, 1, ["skipped: packages: could not be installed here: %s, see %s" % (" ".join(still), log_of(step).relative_to(ROOT))])
+    return Outcome(0, 0, 0, [])
+
+
+def unit(step):
+    """The pure layers on the controller's Python."""
+    return run_pytest(step, "unit", main_venv(), ["tests/unit"])
+
+
+def host_side_tests():
+    """Unit tests that touch only what runs on a host: nothing of the controller's layers and no package that old Pythons lack."""
+    controller = re.compile(r"plugin_utils|plugins\.(action|callback|filter|modules)|tests/tools|fleet_maker|^\s*(import|from) (ansible|yaml|jinja2|hypothesis|jsonschema)\b", re.M)
+    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
+            if "module_utils" in path.read_text() and not controller.search(path.read_text())]
+
+
+def pythons(step):
+    """The host side on every Python that a host may have and this machine has."""
+    tests = host_side_tests()
+    if not tests:
+        return skipped("no tests of the host side")
+    outcomes = []
+    for version in HOST_PYTHONS:
+        found = find_python(version)
+        if found is None:
+            outcomes.append(Outcome(0, 0, 1, ["skipped: pythons: no Python %s on this machine" % version]))
+            continue
+        folder = venv("host-" + version, ["host-test.txt"], found)
+        outcomes.append(run_pytest(step, "Python " + version, folder, tests))
+        outcomes.append(checked("compile on Python " + version, [folder / "bin" / "python", "-m", "compileall", "-q", "-f", "plugins/module_utils", "plugins/modules"],
+                                log_of(step), environ=dict(os.environ, PYTHONPYCACHEPREFIX=str(CACHE / "pyc"))))
+    return add(outcomes)
+
+
+def lint(step):
+    """Linters; each is one test."""
+    python, version = environment.choose_python()
+    extra = "lint-py310.txt" if version[:2] == (3, 10) else "lint.txt"
+    folder = venv("lint", [environment.controller_requirements(version), extra], (python, version))
+    environ = test_environment(folder)
+    log = log_of(step)
+    program = folder / "bin"
+    results = [
+        checked("ruff", [program / "ruff", "check", "."], log, environ=environ),
+        checked("yamllint", [program / "yamllint", "--strict", "."], log, environ=environ),
+        checked("antsibull-changelog lint", [program / "antsibull-changelog", "lint"], log, environ=environ),
+        checked("antsibull-docs lint-collection-docs", [program / "antsibull-docs", "lint-collection-docs", "--plugin-docs", "."], log, environ=environ),
+        checked("ansible-lint, profile production", [program / "ansible-lint", "--offline", "--profile", "production"], log, environ=environ),
+    ]
+    scripts = [ROOT / ".ci" / "run"] + sorted((ROOT / "tests" / "tools").glob("*.sh"))
+    if find_program("shellcheck"):
+        results.append(checked("shellcheck", ["shellcheck"] + scripts, log, environ=environ))
+    return add(results)
+
+
+def copy_of_tree(target):
+    """Copy the tracked and the untracked files that git doesn't ignore."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=str(ROOT), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, check=True).stdout
+    for name in listed.decode().split("\0"):
+        source = ROOT / name
+        if name and source.is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(str(source), str(target / name))
+
+
+def sanity(step):
+    """ansible-test sanity. It wants a real folder named as the collection is (no link, and in no git repository of another name)."""
+    if not (ROOT / ".git").exists():
+        return skipped("not a git checkout")
+    folder = main_venv()
+    home = CACHE / "ansible-test-home"
+    seed_get_pip(folder, home)
+    with tempfile.TemporaryDirectory(prefix="gpu-audit-sanity-") as scratch:
+        target = pathlib.Path(scratch) / "ansible_collections" / "trainops" / "gpu_audit"
+        copy_of_tree(target)
+        environ = test_environment(folder)
+        environ["PIP_CACHE_DIR"] = os.environ.get("PIP_CACHE_DIR", os.path.expanduser("~/.cache/pip"))
+        environ["HOME"] = str(home)
+        code = command([folder / "bin" / "ansible-test", "sanity", "--color", "no"], log_of(step), environ=environ, cwd=target)
+    text = log_of(step).read_bytes().decode("utf-8", "replace")
+    return sanity_outcome(text, code, log_of(step))
+
+
+def sanity_outcome(text, code, log):
+    """Count ansible-test's sanity tests from its output."""
+    ran = re.findall(r"^Running sanity test ['\"]([a-z0-9_-]+)['\"]", text, flags=re.M)
+    tests = len(set(ran))
+    failed_names = sorted(set(re.findall(r"^ERROR: (?:Found \d+ )?([a-z0-9_-]+) issue", text, flags=re.M)) or set(re.findall(r"sanity test ['\"]([a-z0-9_-]+)['\"].*failed", text)))
+    skips = sorted(set(re.findall(r"^WARNING: Skipping sanity test ['\"]([a-z0-9_-]+)['\"](.*)$", text, flags=re.M)))
+    notes = ["skipped: sanity test %s%s" % pair for pair in skips]
+    failed = len(failed_names) if failed_names else (1 if code else 0)
+    if code:
+        notes.append("failed: ansible-test sanity (exit %d) %s, see %s" % (code, " ".join(failed_names), log.relative_to(ROOT)))
+    return Outcome(max(tests - failed - len(skips), 0), failed, len(skips), notes)
+
+
+def seed_get_pip(folder, home):
+    """ansible-test downloads a script that installs pip; put one that uses ensurepip in its cache, so that no download is needed."""
+    text = "".join(path.read_text() for path in folder.glob("lib/python*/site-packages/ansible_test/_internal/python_requirements.py"))
+    cache = home / ".ansible" / "test" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    for version in set(re.findall(r"pip=['\"]([0-9.]+)['\"]", text)):
+        shutil.copy(str(ROOT / "tests" / "tools" / "get_pip.py"), str(cache / ("get_pip_%s.py" % version.replace(".", "_"))))
+
+
+def integration_tests(fleet):
+    """Files of tests/integration: those of the fleet of test hosts, or the others."""
+    return [str(path.relative_to(ROOT)) for path in sorted(INTEGRATION.glob("test_*.py")) if path.name.startswith("test_fleet") == fleet]
+
+
+def integration(step):
+    """Playbooks, commands, build and install on this machine."""
+    tests = integration_tests(fleet=False)
+    return run_pytest(step, "integration", main_venv(), tests) if tests else skipped("no tests in tests/integration")
+
+
+def matrix(step):
+    """The playbooks on the oldest, the middle and the newest ansible-core; the one of the step integration is not run twice."""
+    tests = [str(path.relative_to(ROOT)) for path in sorted(INTEGRATION.glob("test_playbooks*.py"))]
+    if not tests:
+        return skipped("no tests/integration/test_playbooks*.py")
+    _python, main_version = environment.choose_python()
+    outcomes = []
+    for title, version, requirements in MATRIX:
+        if requirements == environment.controller_requirements(main_version).name:
+            continue
+        found = find_python(version)
+        if found is None:
+            outcomes.append(Outcome(0, 0, 1, ["skipped: matrix: no Python %s on this machine for %s" % (version, title)]))
+            continue
+        outcomes.append(run_pytest(step, title, venv(title, [requirements, "test.txt"], found), tests))
+    return add(outcomes)
+
+
+def fleet(step):
+    """The audit over real ssh, on test hosts in namespaces."""
+    tests = integration_tests(fleet=True)
+    return run_pytest(step, "fleet", main_venv(), tests) if tests else skipped("no tests/integration/test_fleet*.py")
+
+
+def molecule(step):
+    """The molecule scenarios."""
+    base = ROOT / "extensions"
+    if not (base / "molecule").is_dir():
+        return skipped("no extensions/molecule")
+    python, version = environment.choose_python()
+    extra = "lint-py310.txt" if version[:2] == (3, 10) else "lint.txt"
+    folder = venv("lint", [environment.controller_requirements(version), extra], (python, version))
+    environ = dict(test_environment(folder), ANSIBLE_FORCE_COLOR="0", NO_COLOR="1")
+    return checked("molecule test --all", [folder / "bin" / "molecule", "test", "--all"], log_of(step), environ=environ, cwd=base)
+
+
+def browser(step):
+    """The HTML report in headless Chromium."""
+    base = ROOT / "tests" / "browser"
+    tests = sorted(base.glob("test_*.py"))
+    if not tests:
+        return skipped("no tests in tests/browser")
+    if (base / "package.json").is_file() and not npm_is_ready(base):
+        code = command([find_program("npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts"], log_of(step), cwd=base)
+        if code != 0:
+            return skipped("npm ci failed (exit %d; no network?), see %s" % (code, log_of(step).relative_to(ROOT)))
+        (base / "node_modules" / ".gpu-audit-lock").write_text((base / "package-lock.json").read_text())
+    return run_pytest(step, "browser", main_venv(), [str(path.relative_to(ROOT)) for path in tests])
+
+
+def npm_is_ready(base):
+    """True where node_modules was installed from the same lock file."""
+    marker = base / "node_modules" / ".gpu-audit-lock"
+    return marker.is_file() and marker.read_text() == (base / "package-lock.json").read_text()
+
+
+STEPS = (
+    Step("unit", "the pure layers", unit, (), False, False),
+    Step("lint", "ruff, yamllint, ansible-lint, antsibull, shellcheck", lint, ("git",), False, False),
+    Step("pythons", "the host side on Python 3.7 to 3.13", pythons, (), False, False),
+    Step("sanity", "ansible-test sanity", sanity, ("git",), False, False),
+    Step("integration", "playbooks, commands, build and install", integration, (), False, True),
+    Step("matrix", "playbooks on ansible-core 2.16, 2.19, 2.21", matrix, (), False, True),
+    Step("fleet", "a fleet of test hosts over ssh", fleet, ("ip", "sshd", "ssh", "nft", "gcc"), True, True),
+    Step("molecule", "the molecule scenarios", molecule, ("ip", "sshd", "ssh", "nft", "gcc"), True, True),
+    Step("browser", "the HTML report in Chromium", browser, ("chromium", "node", "npm"), False, True),
+)
