@@ -1,0 +1,90 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Stored measurements: `<output dir>/measurements/<safe name>/<module>-<UTC>-<id>.json`, and which of them hold for a host now."""
+
+from __future__ import annotations
+
+import datetime
+import os
+
+from . import run_directory
+
+MEASUREMENT_SCHEMA = "trainops.gpu_audit/measurement/1"
+
+
+def read_all(output_dir, name):
+    """Every measurement stored for a host, and [{"file", "message"}] for the files that are none."""
+    folder = os.path.join(output_dir, "measurements", run_directory.safe_name(name))
+    found, broken = [], []
+    try:
+        entries = sorted(os.listdir(folder))
+    except OSError:
+        return found, broken
+    for entry in entries:
+        if not entry.endswith(".json") or entry.startswith("."):
+            continue
+        try:
+            found.append(_checked(run_directory.read_json(os.path.join(folder, entry)), name))
+        except run_directory.InvalidDocument as error:
+            broken.append({"file": entry, "message": str(error)})
+    return found, broken
+
+
+def _checked(document, name):
+    if document.get("schema") != MEASUREMENT_SCHEMA:
+        raise run_directory.InvalidDocument("schema %r instead of %r" % (document.get("schema"), MEASUREMENT_SCHEMA))
+    if document.get("name") != name:
+        raise run_directory.InvalidDocument("taken on another host, %r" % (document.get("name"),))
+    if not isinstance(document.get("module"), str) or parse_time(document.get("finished")) is None:
+        raise run_directory.InvalidDocument("without a module name or a finishing time")
+    return document
+
+
+def parse_time(text):
+    """A moment in UTC from ISO 8601 text, None when it is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)
+
+
+def select(measurements, facts, now, max_age_seconds):
+    """(current, stale) for a host with these facts.
+
+    Current: the newest per module and target, taken on this machine and these GPUs, at most `max_age_seconds` old. Stale: what would
+    have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | machine | gpus), "age_seconds"}].
+    """
+    newest = {}
+    for measurement in measurements:
+        key = (measurement["module"], str(measurement.get("target")))
+        moment = parse_time(measurement["finished"])
+        fits = _misfit(measurement, facts) is None
+        # One that fits goes before any that doesn't, whatever its age.
+        rank = (fits, moment)
+        if key not in newest or rank > newest[key][0]:
+            newest[key] = (rank, measurement)
+    current, stale = [], []
+    for key in sorted(newest):
+        measurement = newest[key][1]
+        age = (now - parse_time(measurement["finished"])).total_seconds()
+        reason = _misfit(measurement, facts) or ("age" if age > max_age_seconds else None)
+        if reason is None:
+            current.append(measurement)
+        else:
+            stale.append({"module": measurement["module"], "target": measurement.get("target"), "finished": measurement["finished"],
+                          "reason": reason, "age_seconds": int(age)})
+    return current, stale
+
+
+def _misfit(measurement, facts):
+    """Why a measurement doesn't belong to this host as it is now: "machine", "gpus" or None."""
+    machine_id = (facts.get("platform") or {}).get("machine_id")
+    if measurement.get("machine_id") != machine_id:
+        return "machine"
+    measured = {uuid for uuid in measurement.get("gpu_uuids") or [] if isinstance(uuid, str)}
+    present = {gpu.get("uuid") for gpu in (facts.get("gpu") or {}).get("gpus") or [] if isinstance(gpu, dict) and gpu.get("uuid")}
+    # A test of the disks or the network names no GPU and outlives an exchange of one.
+    return "gpus" if measured and measured != present else None
