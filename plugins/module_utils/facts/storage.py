@@ -162,6 +162,8 @@ def _filesystems(host, real, answers):
         answer = answers["mount", mount["mount_point"]]
         # A file bound over a file is no file system; a second mount of one file system has the same figures.
         key = mount["device_number"] if mount["type"] != "overlay" else mount["mount_point"]
+        if answer.get("exists") is False:
+            answer = {"error": "%s can't be reached by its name" % mount["mount_point"]}
         if answer.get("directory") is False or key in seen or len(found) >= MAX_FILESYSTEMS:
             continue
         seen.add(key)

@@ -1,0 +1,140 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Puts the subjects' documents together into the facts document of one host."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+
+from .sources.host_files import HostFiles
+
+SCHEMA = "trainops.gpu_audit/facts/1"
+SUBJECTS = ("gpu", "cpu", "memory", "storage", "network", "software", "platform")
+DEFAULT_TIMEOUT_SECONDS = 30
+MAX_TIMEOUT_SECONDS = 600
+# A host is untrusted: (characters a string, entries a list or map) in turn, until the document is small enough.
+MAX_DOCUMENT_BYTES = 1000000
+_LIMITS = ((4096, 1024), (512, 256), (128, 64), (64, 16))
+_MAX_DEPTH = 12
+
+
+def choose_subsets(names):
+    """['all'], ['gpu', 'cpu'] or ['!storage'] -> the subjects meant, in their order. ValueError with a clear message for anything else."""
+    named, left_out = set(), set()
+    for name in names:
+        bare = name[1:] if name.startswith("!") else name
+        if bare not in SUBJECTS and bare != "all":
+            raise ValueError("gather_subset: %r is none of all, %s (or one of these with '!' in front)" % (name, ", ".join(SUBJECTS)))
+        (left_out if name.startswith("!") else named).update(SUBJECTS if name == "all" else [bare])
+    # As with Ansible's own setup, nothing but exclusions means all but these.
+    chosen = [subject for subject in SUBJECTS if (subject in named or (not named and "all" not in left_out)) and subject not in left_out]
+    if not chosen:
+        raise ValueError("gather_subset: %s leaves nothing to gather" % ", ".join(names))
+    return tuple(chosen)
+
+
+def check_options(options):
+    """ValueError that says which option is wrong and what it takes."""
+    timeout = options.get("timeout", DEFAULT_TIMEOUT_SECONDS)
+    if not 0 < timeout <= MAX_TIMEOUT_SECONDS:
+        raise ValueError("timeout: %s is not a number of seconds above 0 and up to %d" % (timeout, MAX_TIMEOUT_SECONDS))
+    for each in options.get("paths") or ():
+        if not each["path"].startswith("/") or "\0" in each["path"]:
+            raise ValueError("paths: %r is no absolute path (one that begins with '/')" % each["path"])
+    for path in options.get("python_environments") or ():
+        if not path.startswith("/") or "\0" in path:
+            raise ValueError("python_environments: %r is no absolute path (one that begins with '/')" % path)
+
+
+def _collect(subject, host, options):
+    """One subject's document. A subject's code is imported only when it is asked for: compiling it is most of an audit's cost."""
+    timeout = options.get("timeout", DEFAULT_TIMEOUT_SECONDS)
+    if subject == "gpu":
+        from .facts import gpu
+        return gpu.collect(options.get("gpu_source", "auto"), options.get("nvidia_smi"), options.get("nvidia_smi_output"), timeout,
+                           host.path("/sys"))
+    if subject == "cpu":
+        from .facts import cpu
+        return cpu.collect(host)
+    if subject == "memory":
+        from .facts import memory
+        return memory.collect(host)
+    if subject == "storage":
+        from .facts import storage
+        return storage.collect(host, options.get("paths") or (), timeout)
+    if subject == "network":
+        from .facts import network
+        return network.collect(host, timeout)
+    if subject == "software":
+        from .facts import software
+        return software.collect(host, options.get("python_environments") or (), timeout)
+    from .facts import platform
+    return platform.collect(host)
+
+
+def gather(subsets, options, collect=_collect):
+    """The facts document {"schema", subject: document, ...} of this host, or of the tree in options["root"].
+
+    subsets: as choose_subsets() takes them. options: gpu_source, nvidia_smi, nvidia_smi_output, timeout (seconds), paths
+    [{"path", "purpose"}], python_environments; all optional. ValueError for a wrong one. A subject that crashes is {"error": text}
+    and costs none of the others.
+    """
+    chosen = choose_subsets(subsets)
+    check_options(options)
+    host = HostFiles(options.get("root") or "/")
+    facts = {"schema": SCHEMA}
+    for subject in chosen:
+        try:
+            facts[subject] = collect(subject, host, options)
+        except Exception as error:  # pylint: disable=broad-except
+            facts[subject] = {"error": described(error)}
+    return bounded(facts)
+
+
+def described(error):
+    """'KeyError: 'x' (cpu.py, line 12)': what went wrong and where."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else " (%s, line %d)" % (os.path.basename(place.tb_frame.f_code.co_filename), place.tb_lineno)
+    return "%s: %s%s" % (type(error).__name__, error, where)
+
+
+def _tame(value, characters, entries, depth=0):
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        if len(value) > characters:
+            value = value[:characters - 1] + "\u2026"
+        # A file name that is no UTF-8 holds lone surrogates, which no JSON reader wants.
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        if depth >= _MAX_DEPTH:
+            return None
+        return dict((_tame(str(key), characters, entries), _tame(item, characters, entries, depth + 1))
+                    for key, item in list(value.items())[:entries])
+    if isinstance(value, (list, tuple)):
+        return None if depth >= _MAX_DEPTH else [_tame(item, characters, entries, depth + 1) for item in value[:entries]]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def bounded(facts):
+    """The facts with strings, lists and maps cut so that their JSON stays below MAX_DOCUMENT_BYTES; `truncated` is true when more
+    than the ordinary limits (4096 characters a string, 1024 entries) had to be cut."""
+    for number, (characters, entries) in enumerate(_LIMITS):
+        tamed = _tame(facts, characters, entries)
+        if number:
+            tamed["truncated"] = True
+        if len(json.dumps(tamed)) <= MAX_DOCUMENT_BYTES:
+            return tamed
+    return {"schema": SCHEMA, "truncated": True}
+
+
+def pack(facts):
+    """The facts as one text: JSON, zlib, base64. Ansible's cost grows with every nested value, not with the length of a string."""
+    return base64.b64encode(zlib.compress(json.dumps(facts, separators=(",", ":")).encode("ascii"), 6)).decode("ascii")
