@@ -74,7 +74,7 @@ def checked(title, arguments, log, **options):
 
 
 def pytest(title, python, arguments, log, **options):
-    """Run pytest and count from its JUnit file; the reasons of skips become notes. No test at all is a failure: a selection that finds nothing checks nothing."""
+    """Run pytest and count from its JUnit file; the reasons of skips become notes. A selection that finds no test is a failure: it checks nothing."""
     report = log.with_name("%s.xml" % title.replace(" ", "-"))
     if report.exists():
         report.unlink()
@@ -226,4 +226,3 @@ def summary(steps, results, seconds):
         say("\nNothing was tested.")
     say("\n%d passed, %d failed, %d skipped" % total[:3])
     return code
-

@@ -177,22 +177,36 @@ def sanity(step):
         environ = test_environment(folder)
         environ["PIP_CACHE_DIR"] = os.environ.get("PIP_CACHE_DIR", os.path.expanduser("~/.cache/pip"))
         environ["HOME"] = str(home)
+        environ["PATH"] = path_of_pythons(environ["PATH"])
         code = command([folder / "bin" / "ansible-test", "sanity", "--color", "no"], log_of(step), environ=environ, cwd=target)
     text = log_of(step).read_bytes().decode("utf-8", "replace")
     return sanity_outcome(text, code, log_of(step))
 
 
 def sanity_outcome(text, code, log):
-    """Count ansible-test's sanity tests from its output."""
-    ran = re.findall(r"^Running sanity test ['\"]([a-z0-9_-]+)['\"]", text, flags=re.M)
-    tests = len(set(ran))
-    failed_names = sorted(set(re.findall(r"^ERROR: (?:Found \d+ )?([a-z0-9_-]+) issue", text, flags=re.M)) or set(re.findall(r"sanity test ['\"]([a-z0-9_-]+)['\"].*failed", text)))
-    skips = sorted(set(re.findall(r"^WARNING: Skipping sanity test ['\"]([a-z0-9_-]+)['\"](.*)$", text, flags=re.M)))
-    notes = ["skipped: sanity test %s%s" % pair for pair in skips]
-    failed = len(failed_names) if failed_names else (1 if code else 0)
-    if code:
-        notes.append("failed: ansible-test sanity (exit %d) %s, see %s" % (code, " ".join(failed_names), log.relative_to(ROOT)))
-    return Outcome(max(tests - failed - len(skips), 0), failed, len(skips), notes)
+    """Count ansible-test's sanity tests from its output: each test once a Python."""
+    ran = len(re.findall(r"^Running sanity test ", text, flags=re.M))
+    skips = sorted(set(re.findall(r"^WARNING: (Skipping sanity test .*)$", text, flags=re.M)))
+    listed = re.search(r"^FATAL: The (\d+) sanity test\(s\) listed below \(out of \d+\) failed.*\n((?:\S+.*\n)*)", text, flags=re.M)
+    failed = int(listed.group(1)) if listed else 1 if code else 0
+    notes = ["skipped: ansible-test: " + line for line in skips]
+    if failed:
+        names = ", ".join(listed.group(2).split("\n")).strip(", ") if listed else "exit %d" % code
+        notes.append("failed: ansible-test sanity: %s, see %s" % (names, log.relative_to(ROOT)))
+    return Outcome(max(ran - failed, 0), failed, len(skips), notes)
+
+
+def path_of_pythons(path):
+    """A PATH on which every Python of this machine runs: pyenv's shims answer only for the versions chosen in the working folder, so links replace them."""
+    links = CACHE / "pythons"
+    links.mkdir(parents=True, exist_ok=True)
+    for version in HOST_PYTHONS:
+        found, link = find_python(version), links / ("python" + version)
+        if link.is_symlink():
+            link.unlink()
+        if found is not None:
+            link.symlink_to(os.path.realpath(found[0]))
+    return os.pathsep.join([folder for folder in path.split(os.pathsep) if not folder.rstrip("/").endswith("shims")] + [str(links)])
 
 
 def seed_get_pip(folder, home):
