@@ -174,6 +174,7 @@ def up(hosts: list[Host], wait: float = 60) -> str:
         (paths.RUN / "known_hosts").write_text(inventory.known_hosts(alive))
         (paths.RUN / "inventory.yml").write_text(inventory.as_text(hosts))
         (paths.RUN / "ssh_config").write_text(inventory.ssh_config(hosts))
+        shutil.copytree(paths.SPECS / "group_vars", paths.RUN / "group_vars", dirs_exist_ok=True)
         silent = wait_for_ssh(alive, wait)
         if failed or silent:
             raise SpecError(first_words(failed, silent))

@@ -1,0 +1,157 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the fleet tests share: the lab brought up once a module, a playbook run with a deadline, and what the report said."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ansible_matrix import Core, prepare, selected
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LAB = REPOSITORY / "tests" / "lab"
+sys.path.insert(0, str(LAB))
+
+from gpulab import bases, fleet, inventory, native, paths  # noqa: E402  (the lab lies beside the tests, not in a package)
+from gpulab.host import Host, from_file  # noqa: E402
+
+NEEDED_PROGRAMS = ("ip", "nft", "ssh", "ssh-keygen", "nsenter", "mkfs.ext4")
+RUN_SECONDS = 240
+
+
+def why_no_lab(suites: tuple[str, ...] = ("bookworm", "trixie", "bullseye")) -> str:
+    """'' when a fleet can be started here, else the reason."""
+    if os.geteuid() != 0:
+        return "the lab needs root (namespaces, bridge)"
+    missing = [program for program in NEEDED_PROGRAMS if not shutil.which(program)]
+    if missing:
+        return f"the lab needs {', '.join(missing)}"
+    unbuilt = [suite for suite in suites if not bases.ready(suite)]
+    if unbuilt:
+        return f"no lab base for {', '.join(unbuilt)}: tests/lab/fleet.py base {' '.join(unbuilt)}"
+    return ""
+
+
+def cores() -> list:
+    """pytest parameters: the selected ansible-cores."""
+    return [pytest.param(core, id=str(core)) for core in selected()]
+
+
+def ready(core: Core) -> Core:
+    """The core with its environment made; skips the test with the reason where that can't be."""
+    reason = prepare(core)
+    if reason:
+        pytest.skip(reason)
+    return core
+
+
+@contextlib.contextmanager
+def lab(hosts: list[Host]):
+    """A fleet for as long as the block runs; what it leaves behind fails the test."""
+    with fleet.Lock():
+        fleet.up(hosts)
+        try:
+            yield hosts
+        finally:
+            line = fleet.down()
+        assert line.endswith("left: nothing"), line
+
+
+@dataclasses.dataclass
+class Finished:
+    """A playbook run that ended: exit code, both outputs, seconds, and where its runs lie."""
+
+    code: int
+    out: str
+    seconds: float
+    directory: Path
+
+    def report(self) -> dict:
+        """The newest run's report.json; fails with the playbook's own words when there is none."""
+        path = self.directory / "latest" / "report.json"
+        assert path.exists(), f"no report (exit {self.code}):\n{self.out[-4000:]}"
+        return json.loads(path.read_text())
+
+    def hosts(self) -> dict[str, dict]:
+        return {host["name"]: host for host in self.report()["hosts"]}
+
+
+@dataclasses.dataclass
+class Controller:
+    """A working folder with its own Ansible configuration, a collections path and the lab's inventory."""
+
+    core: Core
+    folder: Path
+    extra: list[str] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        home = self.folder / "ansible_collections" / "trainops"
+        if not home.exists():
+            home.mkdir(parents=True)
+            (home / "gpu_audit").symlink_to(REPOSITORY)
+            (self.folder / "ansible.cfg").write_text(
+                "[defaults]\nhost_key_checking = true\nretry_files_enabled = false\nforks = 20\nlocalhost_warning = false\n"
+                f"collections_path = {self.folder}\nlocal_tmp = {self.folder}/tmp\n"
+                f"[ssh_connection]\npipelining = true\ncontrol_path_dir = {self.control_path}\n")
+
+    @property
+    def control_path(self) -> str:
+        """Socket names are limited to 108 bytes: a short folder inside the lab's run, gone with it."""
+        return str(paths.RUN / "cp")
+
+    def environment(self) -> dict[str, str]:
+        kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR") if key in os.environ}
+        kept.setdefault("LANG", "C.UTF-8")
+        return {**kept, "ANSIBLE_CONFIG": str(self.folder / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+
+    def command(self, playbook: str, *arguments: str) -> list[str]:
+        name = playbook if playbook.endswith(".yml") else f"trainops.gpu_audit.{playbook}"
+        return [str(self.core.bin / "ansible-playbook"), "-i", str(paths.RUN / "inventory.yml"), name, *self.extra, *arguments]
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "gpu-audit-runs"
+
+    def play(self, playbook: str, *arguments: str, seconds: float = RUN_SECONDS, interrupt_when=None) -> Finished:
+        """Run a playbook; past the deadline its whole session is ended and the test fails.
+
+        interrupt_when(output dir) is asked four times a second; the first true answer sends SIGINT, as Ctrl-C does, to the group.
+        """
+        began = time.monotonic()
+        log = self.folder / "playbook.log"
+        with open(log, "w") as sink:
+            process = subprocess.Popen(self.command(playbook, *arguments), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                                       stdout=sink, stderr=subprocess.STDOUT, start_new_session=True)
+        sent = interrupt_when is None
+        try:
+            while process.poll() is None:
+                if time.monotonic() - began > seconds:
+                    pytest.fail(f"{playbook} did not end within {seconds} s:\n{log.read_text()[-4000:]}")
+                if not sent and interrupt_when(self.output):
+                    os.killpg(process.pid, signal.SIGINT)
+                    sent = True
+                time.sleep(0.25 if interrupt_when is None else 0.05)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(10)
+        return Finished(process.returncode, log.read_text(), time.monotonic() - began, self.output)
+
+
+def findings(host: dict, *statuses: str) -> dict[str, dict]:
+    """check id -> finding of a reported host, those of the given statuses (default: all)."""
+    return {finding["check"]: finding for finding in host["findings"] if not statuses or finding["status"] in statuses}
+
+
+def advice(report: dict, finding: dict) -> str:
+    """A finding's advice: its own, else the check's."""
+    return finding.get("advice") or report["checks"][finding["check"]].get("advice") or ""
