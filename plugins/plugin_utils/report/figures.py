@@ -1,0 +1,73 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The report's figures: `plugin_utils.numbers`, and what only a report shows: durations, link rates, exact values."""
+
+from __future__ import annotations
+
+from .. import numbers
+from . import texts
+from .clean import display, is_number
+
+_RATES = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s")
+
+
+def duration(seconds, language):
+    """Two units at most: 3 d 4 h, 12 min, 0.35 s."""
+    if abs(seconds) < 60:
+        return texts.text(language, "time_s", n=numbers.format_number(seconds))
+    left, parts = int(round(abs(seconds))), []
+    for key, size in (("time_d", 86400), ("time_h", 3600), ("time_min", 60), ("time_s", 1)):
+        amount, left = divmod(left, size)
+        if amount:
+            parts.append(texts.text(language, key, n=amount))
+        if parts and (len(parts) == 2 or not amount):
+            break
+    return ("-" if seconds < 0 else "") + " ".join(parts)
+
+
+def link_rate(bits):
+    """Bits per second as the port is called: 25 Gbit/s."""
+    size, index = float(bits), 0
+    while abs(size) >= 999.5 and index < len(_RATES) - 1:
+        size, index = size / 1000, index + 1
+    return f"{numbers.format_number(size)} {_RATES[index]}"
+
+
+def human(value, unit, language):
+    """A value with its unit, for reading. Lists are joined, maps written out; None is a dash."""
+    unit = (unit or "").lower()
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(human(item, unit, language) for item in value) or texts.text(language, "none")
+    if isinstance(value, dict):
+        return ", ".join(f"{display(key, 60)}: {human(item, unit, language)}" for key, item in value.items())
+    if not is_number(value):
+        return display(numbers.format_value(value, unit, language))
+    if unit == "seconds":
+        return duration(value, language)
+    if unit == "bits_per_second":
+        return link_rate(value)
+    if unit in numbers.UNITS:
+        return numbers.format_value(value, unit, language)
+    return f"{numbers.format_number(value)} {display(unit.replace('_per_', '/').replace('_', ' '), 40)}".rstrip()
+
+
+def exact(value, unit):
+    """The stored value and its unit, unrounded."""
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(exact(item, "") for item in value)
+    shown = display(value)
+    return f"{shown} {unit}" if unit and unit not in ("count", "word", "bool") and is_number(value) else shown
+
+
+def requirement(required, unit, language):
+    """What a finding asks for: a text as it is, a value in its unit, or a limit (`{"below": 4}`) turned into what passes it."""
+    if isinstance(required, dict) and len(required) == 1 and next(iter(required)) in _LIMITS:
+        return numbers.format_required(required, unit, language)
+    return human(required, unit, language)
+
+
+_LIMITS = ("below", "above", "at_least", "at_most", "equals", "not_equals", "one_of", "none_of")

@@ -1,0 +1,132 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""report.md: for a chat, a ticket or a wiki. Headline, causes, what is unanswered, a row a host, then the findings that aren't a pass."""
+
+from __future__ import annotations
+
+import re
+
+from .clean import display, pick
+from .figures import human
+from .view import VERDICTS, item_text, status_text, verdict_text
+
+SMALL_FLEET = 50
+FINDINGS_LIMIT = 200
+NAMES_LIMIT = 12
+MARKS = {"pass": "✓", "warn": "▲", "fail": "✗", "unknown": "?", "waived": "◇", "not_applicable": "–"}
+
+_SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]|://|\bwww\.|[<>&@#]")
+_ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "#": "&#35;", "://": "&#58;//", "www.": "www&#46;", "|": "&#124;"}
+
+
+def plain(value, limit=400):
+    """Text that a Markdown reader shows as it is: no link, no mention, no markup, no table cell, no HTML."""
+    return _SPECIAL.sub(lambda match: _ENTITY.get(match.group(), "\\" + match.group()), display(value, limit)).strip()
+
+
+def code(value, limit=400):
+    """A code span, whatever backticks are in it; a bar is written so that it doesn't end a table cell."""
+    text = display(value, limit)
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text.replace('|', chr(92) + '|')}{pad}{fence}"
+
+
+def pieces(view):
+    """The text of the file, a section at a time."""
+    report, text = view.report, view.text
+    run, summary = report["run"], report.get("summary") or {}
+    yield f"# {text('title')}\n\n**{plain(pick(report.get('headline'), view.language), 1000)}**\n\n"
+    if run.get("partial"):
+        yield f"> {text('partial')}\n\n"
+    shown = [f"{verdict_text(view.language, verdict)} {summary[verdict]}" for verdict in reversed(VERDICTS) if summary.get(verdict)]
+    yield f"{text('md_counts')}: {' · '.join(shown)}  \n{text('run_finished')}: {plain(run.get('finished'))} · {text('run_id')}: {code(run.get('id') or '')}\n\n"
+    yield from _causes(view)
+    yield from _unanswered(view)
+    yield from _matrix(view)
+    yield from _findings(view)
+
+
+def _some_hosts(view, indexes):
+    names = [code(view.names[index]) for index in indexes[:NAMES_LIMIT] if 0 <= index < len(view.names)]
+    return ", ".join(names) + (" …" if len(indexes) > NAMES_LIMIT else "")
+
+
+def _causes(view):
+    yield f"## {view.text('next_title')}\n\n"
+    causes = view.report.get("causes") or []
+    if not causes:
+        yield view.text("next_none") + "\n\n"
+    for number, cause in enumerate(causes, 1):
+        hosts = cause.get("hosts") or []
+        counts = [view.text("hosts", n=len(hosts))] + ([view.text("gpus", n=cause["gpus"])] if cause.get("gpus") else [])
+        if cause.get("frees"):
+            counts.append(view.text("frees", n=cause["frees"]))
+        yield f"{number}. **{plain(pick(cause.get('title'), view.language))}** ({', '.join(counts)})\n"
+        for value in (cause.get("detail"), cause.get("advice")):
+            if value:
+                yield f"   {plain(pick(value, view.language), 1000)}  \n"
+        if cause.get("command"):
+            yield f"   {view.text('run_it')}: {code(pick(cause['command'], view.language))}  \n"
+        yield f"   {_some_hosts(view, hosts)}\n"
+    yield "\n"
+
+
+def _unanswered(view):
+    yield f"## {view.text('unanswered_title')}\n\n"
+    entries = view.report.get("unanswered") or []
+    if not entries:
+        yield view.text("unanswered_none") + "\n"
+    for entry in entries:
+        check = view.check(entry.get("check"))
+        says = ". ".join(plain(pick(value, view.language)).rstrip(".。") for value in (entry.get("reason"), entry.get("advice")) if value)
+        command = pick(entry.get("command"), view.language) or check.command
+        yield (f"- **{plain(item_text(view.language, entry.get('item')))}**: {plain(check.title)} ({view.text('hosts', n=len(entry.get('hosts') or []))}). "
+               f"{says}{'. ' + code(command) if command else ''}\n")
+    yield "\n"
+
+
+def _matrix(view):
+    titles = [view.text("host"), view.text("verdict"), view.text("gpu_column")] + [item_text(view.language, item) for item in view.items]
+    yield f"## {view.text('matrix_title')}\n\n"
+    yield " · ".join(f"{mark} {status_text(view.language, status)}" for status, mark in MARKS.items()) + "\n\n"
+    yield "| " + " | ".join(plain(title) for title in titles) + " |\n|" + "---|" * 3 + ":-:|" * len(view.items) + "\n"
+    for name, host in zip(view.names, view.report["hosts"]):
+        checklist = host.get("checklist") or {}
+        marks = [MARKS.get(checklist.get(item), " ") for item in view.items]
+        yield "| " + " | ".join([code(name), plain(view.verdict(host)), plain(view.gpu_label(host), 120)] + marks) + " |\n"
+    yield "\n"
+
+
+def _findings(view):
+    """Small fleets: all that isn't a pass. Large ones: failures and warnings, of at most FINDINGS_LIMIT hosts."""
+    small = len(view.names) <= SMALL_FLEET
+    wanted = ("fail", "unknown", "warn", "waived") if small else ("fail", "warn")
+    yield f"## {view.text('md_findings')}\n\n"
+    if not small:
+        yield view.text("md_unknown_left_out") + "\n\n"
+    written = left = 0
+    for name, host in zip(view.names, view.report["hosts"]):
+        found = [pair for pair in view.findings(host) if pair[1].get("status") in wanted]
+        if not found and not host.get("errors"):
+            continue
+        if written >= FINDINGS_LIMIT:
+            left += 1
+            continue
+        written += 1
+        yield f"### {code(name)}: {plain(view.verdict(host))}\n\n" + "".join(_host_lines(view, host, found)) + "\n"
+    if left:
+        yield view.text("md_left_out", n=left) + "\n"
+
+
+def _host_lines(view, host, found):
+    for error in host.get("errors") or []:
+        yield f"- {MARKS['fail']} {plain(pick(error.get('message'), view.language))}\n"
+    for check, finding in found:
+        status = finding.get("status")
+        line = f"- {MARKS.get(status, '?')} **{plain(check.title)}** ({status_text(view.language, status)}): {plain(view.message(finding))}"
+        if finding.get("actual") is not None:
+            line += f" {view.text('actual')}: {plain(human(finding['actual'], check.unit, view.language))}; {view.text('required')}: {plain(view.required(check, finding))}."
+        advice = view.advice(check, finding)
+        yield line + (f" *{plain(advice)}*" if advice and status != "waived" else "") + "\n"

@@ -1,0 +1,164 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What every report format needs of report.json: orders, shown names, findings joined with their checks, serials taken out."""
+
+from __future__ import annotations
+
+import re
+
+from . import texts
+from .clean import display, display_names, pick
+from .figures import requirement
+
+FIVE = ("vram", "compute", "memory", "storage", "network")
+AROUND = ("health", "software", "power", "cost", "utilisation")
+ITEMS = FIVE + AROUND
+VERDICTS = ("not_ready", "error", "unreachable", "not_tried", "unproven", "ready_with_warnings", "ready")
+STATUSES = ("fail", "unknown", "warn", "waived", "pass", "not_applicable")
+NOT_JUDGED = ("unreachable", "error", "not_tried")
+
+_SECRET_KEYS = frozenset(("uuid", "serial", "mac", "machine_id", "boot_id", "fabric_cluster_uuid", "gpu_uuids", "serial_number"))
+_SECRET_TEXT = re.compile(r"\b(?:GPU|MIG)-(?:GPU-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:/\d+/\d+)?"
+                          r"|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"
+                          r"|(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?:(?::[0-9a-fA-F]{2}){2}|(?::[0-9a-fA-F]{2}){14})?(?![0-9a-fA-F:])")
+HIDDEN = "[hidden]"
+
+
+def status_rank(status):
+    """Worst first; a status nobody knows comes with the unknown ones."""
+    return STATUSES.index(status) if status in STATUSES else 1
+
+
+def verdict_rank(verdict):
+    """Worst first; a verdict nobody knows comes with the errors."""
+    return VERDICTS.index(verdict) if verdict in VERDICTS else 1
+
+
+def verdict_text(language, verdict):
+    return texts.text(language, "verdict_" + verdict) if verdict in VERDICTS else display(verdict, 40)
+
+
+def status_text(language, status):
+    return texts.text(language, "status_" + status) if status in STATUSES else display(status, 40)
+
+
+def item_text(language, item):
+    return texts.text(language, "item_" + item) if item in ITEMS else display(item, 40)
+
+
+def items_shown(report):
+    """The five, then those around them that any host has an answer for, then items that a user's own policy invented."""
+    present = {}
+    for host in report["hosts"]:
+        for item, status in (host.get("checklist") or {}).items():
+            if status != "not_applicable":
+                present[item] = True
+    return list(FIVE) + [item for item in AROUND if item in present] + sorted(item for item in present if item not in ITEMS)
+
+
+class Check:
+    """One entry of `checks`, its texts chosen for the language."""
+
+    def __init__(self, key, entry, language):
+        entry = entry or {}
+        self.key = key
+        self.item = entry.get("item") or ""
+        self.title = pick(entry.get("title"), language) or key
+        self.advice = pick(entry.get("advice"), language)
+        self.command = pick(entry.get("command"), language)
+        self.unit = entry.get("unit") or ""
+        self.metric = entry.get("metric") or key
+        self.source = pick(entry.get("source"), language)
+        self.answers = bool(entry.get("answers"))
+
+
+class View:
+    """A report read once for one language: `.report .language .names .checks .items`."""
+
+    def __init__(self, report, language):
+        self.report = report
+        self.language = language if language in texts.LANGUAGES else "en"
+        self.names = display_names([host.get("name") for host in report["hosts"]])
+        self.items = items_shown(report)
+        self._checks = {key: Check(key, entry, self.language) for key, entry in (report.get("checks") or {}).items()}
+        self._units = {check.metric: check.unit for check in self._checks.values()}
+
+    def text(self, key, **params):
+        return texts.text(self.language, key, **params)
+
+    def check(self, key):
+        """The check of a finding; one that the report doesn't describe is shown by its id."""
+        if key not in self._checks:
+            self._checks[key] = Check(key, {}, self.language)
+        return self._checks[key]
+
+    def unit(self, metric):
+        """The unit of a metric, "" where no check of the report uses it."""
+        return self._units.get(metric, "")
+
+    def findings(self, host):
+        """(check, finding), worst first, then in checklist order."""
+        order = {item: index for index, item in enumerate(ITEMS)}
+        pairs = [(self.check(finding.get("check")), finding) for finding in host.get("findings") or []]
+        return sorted(pairs, key=lambda pair: (status_rank(pair[1].get("status")), order.get(pair[0].item, 99)))
+
+    def required(self, check, finding):
+        required = finding.get("required")
+        return "" if required is None else requirement(required, check.unit, self.language)
+
+    def advice(self, check, finding):
+        return pick(finding.get("advice"), self.language) or check.advice
+
+    def message(self, finding):
+        """What judging said, with the waiver where there is one."""
+        said = pick(finding.get("message"), self.language)
+        waiver = finding.get("waiver")
+        if not waiver:
+            return said
+        reason = waiver.get("reason") or "" if isinstance(waiver, dict) else str(waiver)
+        expires = waiver.get("expires") if isinstance(waiver, dict) else None
+        note = self.text("waiver_until", expires=expires, reason=reason) if expires else self.text("waiver", reason=reason)
+        return f"{said} {note}".strip()
+
+    def sources(self, finding):
+        """Where the numbers came from, each place once."""
+        seen = {}
+        for entry in finding.get("evidence") or []:
+            if isinstance(entry, dict) and entry.get("source"):
+                seen[display(entry["source"], 200)] = True
+            elif isinstance(entry, str):
+                seen[display(entry, 200)] = True
+        return ", ".join(seen)
+
+    def reason(self, host):
+        """One line of why the host has its verdict."""
+        reason = pick(host.get("reason"), self.language)
+        if reason:
+            return reason
+        return "; ".join(str(pick(error.get("message"), self.language)) for error in host.get("errors") or [])
+
+    def gpu_label(self, host):
+        """`8 × NVIDIA H100`, or what is known of it."""
+        hardware = host.get("hardware") or {}
+        name, count = hardware.get("gpu_name"), hardware.get("gpu_count")
+        if isinstance(name, (list, tuple)):
+            name = " + ".join(display(each, 80) for each in name)
+        if count == 0:
+            return self.text("no_gpu")
+        if name:
+            return f"{count} × {display(name, 80)}" if count else display(name, 80)
+        return self.text("gpus", n=count) if count else ""
+
+    def verdict(self, host):
+        return verdict_text(self.language, host.get("verdict"))
+
+
+def without_serials(value):
+    """A copy without serial numbers, UUIDs and MAC addresses: such fields become null, such words in texts become a mark."""
+    if isinstance(value, dict):
+        return {key: None if key in _SECRET_KEYS else without_serials(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_serials(item) for item in value]
+    if isinstance(value, str) and len(value) >= 17:
+        return _SECRET_TEXT.sub(HIDDEN, value)
+    return value
