@@ -111,7 +111,7 @@ def put(gpu, field, value, reason=None):
     if value is not None:
         gpu[field] = value
         gpu["absent"].pop(field, None)
-    elif gpu[field] is None:
+    elif gpu[field] is None and gpu["absent"].get(field, NOT_SUPPORTED) == NOT_SUPPORTED:
         gpu["absent"][field] = reason or NOT_SUPPORTED
 
 
