@@ -95,15 +95,31 @@ def add_policy(run, key, policy):
     run_directory.write_json(run_directory.manifest_path(run), manifest)
 
 
-def keep_verdicts(process_tmp, verdicts):
-    """Leave the verdicts for this process's gate: {"run_directory", "verdicts": {name: {...}}}."""
-    run_directory.write_bytes(os.path.join(_folder(process_tmp), "verdicts.json"), json.dumps(verdicts).encode("utf-8"))
+def keep_judged(process_tmp, judged, entries):
+    """Leave what this process's render and gate need of a judgement: `judged`, a small object, and an entry a host.
+
+    A file a host, because the gate asks for one host a worker: parsing all of them a thousand times would cost minutes.
+    """
+    folder = os.path.join(_folder(process_tmp), "entries")
+    os.makedirs(folder, exist_ok=True)
+    for name, entry in entries.items():
+        run_directory.write_bytes(os.path.join(folder, run_directory.safe_name(name) + ".json"), json.dumps(entry).encode("utf-8"))
+    run_directory.write_bytes(os.path.join(_folder(process_tmp), "judged.json"), json.dumps(judged).encode("utf-8"))
 
 
-def kept_verdicts(process_tmp):
-    """What `keep_verdicts` left, None when nothing was judged in this process."""
+def kept_judged(process_tmp):
+    """The `judged` of `keep_judged`, None when nothing was judged in this process."""
+    return _kept(os.path.join(process_tmp, "trainops.gpu_audit", "judged.json"))
+
+
+def kept_entry(process_tmp, name):
+    """The entry of one host, None when it wasn't judged."""
+    return _kept(os.path.join(process_tmp, "trainops.gpu_audit", "entries", run_directory.safe_name(name) + ".json"))
+
+
+def _kept(path):
     try:
-        with open(os.path.join(process_tmp, "trainops.gpu_audit", "verdicts.json"), encoding="utf-8") as stream:
+        with open(path, encoding="utf-8") as stream:
             return json.load(stream)
     except FileNotFoundError:
         return None

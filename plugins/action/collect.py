@@ -1,0 +1,218 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Collects one host in one task: inputs before the host is contacted, the packed facts, the host document. Documentation: plugins/modules/collect.py."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import time
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    ansible_edge,
+    auditing,
+    collecting,
+    measurement_store,
+    policy,
+    run_directory,
+    run_pointer,
+    workload,
+)
+
+MODULE = "trainops.gpu_audit.host_facts"
+
+
+class HostTimeout(BaseException):
+    """Raised by the alarm; not an Exception, so that nothing between here and the alarm takes it for an answer."""
+
+
+class ActionModule(ActionBase):
+    """The collect action. Takes no arguments: what it needs it reads from the host's variables, each templated by itself."""
+
+    _VALID_ARGS = frozenset()
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = True
+
+    def run(self, tmp=None, task_vars=None):
+        """The small result of one host; its document lies in the run directory when this returns, whatever happened."""
+        result = super().run(tmp, task_vars)
+        result.pop("invocation", None)
+        task_vars = task_vars or {}
+        name = ansible_edge.plain(task_vars["inventory_hostname"])
+        begun = time.monotonic()
+        try:
+            result.update(self._audit(name, task_vars))
+        except run_directory.RunDirectoryError as error:
+            result.update(failed=True, status="error", msg=str(error))
+        result.update(changed=False, seconds=round(time.monotonic() - begun, 1))
+        return result
+
+    def _audit(self, name, task_vars):
+        values, problems = self._variables(task_vars)
+        run = self._begin(task_vars, problems)
+        path = run["run_directory"]
+        kind = "template" if problems else "invalid"
+        problems.update(collecting.shape_problems(values))
+        problems.update(self._normalise(values))
+        names = [key for key in ansible_edge.threshold_variables(task_vars) if key in values]
+        thresholds = collecting.thresholds_list(values, names)
+        values["gpu_audit_policy"], policy_problem = self._policy(values, thresholds, task_vars, path)
+        if policy_problem:
+            problems.setdefault("gpu_audit_policy", policy_problem)
+        groups = ansible_edge.plain(task_vars.get("group_names") or [])
+        inputs = collecting.host_inputs(name, groups, values, problems, thresholds)
+        run_directory.write_json(run_directory.inputs_path(path, name), inputs)
+        if problems:
+            message = "; ".join("%(variable)s: %(message)s" % entry for entry in inputs["errors"])
+            return self._failed(path, name, kind, message)
+        return self._contact(name, task_vars, values, run)
+
+    # -------------------------------------------------------- before the host
+
+    def _variables(self, task_vars):
+        wanted = [*collecting.INPUT_VARIABLES, *collecting.MODULE_VARIABLES, *collecting.COLLECT_VARIABLES]
+        names = wanted + ansible_edge.threshold_variables(task_vars)
+        values, problems = ansible_edge.template_each(self._templar, task_vars, names)
+        for key, default in {**collecting.INPUT_VARIABLES, **collecting.COLLECT_VARIABLES}.items():
+            if values.get(key) in (None, ""):
+                values[key] = default
+        return values, problems
+
+    def _begin(self, task_vars, problems):
+        found = run_pointer.current(ansible_edge.process_tmp())
+        own, unread = ansible_edge.template_each(self._templar, task_vars, ["gpu_audit_output_dir"])
+        # This host's trouble; it is recorded in the run that lies where the others say, or in the default place.
+        problems.update(unread)
+        output_dir = own.get("gpu_audit_output_dir") or run_directory.DEFAULT_OUTPUT_DIR
+        if found is None:
+            settings, defaulted = ansible_edge.template_each(self._templar, task_vars, collecting.RUN_VARIABLES)
+            for variable, message in defaulted.items():
+                self._display.warning("%s doesn't template, its default is used: %s" % (variable, message))
+            settings = {**collecting.RUN_VARIABLES, **{key: value for key, value in settings.items() if value not in (None, "")}}
+            expected = ansible_edge.plain(list(task_vars.get("ansible_play_hosts_all") or []))
+            manifest = {"expected": sorted(expected), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
+            found = run_pointer.begin(ansible_edge.process_tmp(), str(output_dir), manifest, settings)
+        if not unread and os.path.abspath(os.path.expanduser(str(output_dir))) != found["output_dir"]:
+            self._display.warning("gpu_audit_output_dir differs between hosts; this run is kept in %s" % found["output_dir"])
+        return found
+
+    def _normalise(self, values):
+        form, complaints = workload.normalise(values.get("gpu_audit_workload") or {})
+        values["gpu_audit_workload"] = form
+        return {"gpu_audit_workload": "; ".join(complaints)} if complaints else {}
+
+    def _policy(self, values, thresholds, task_vars, run):
+        """(key of the policy in run.json, what is wrong with it or with this host's thresholds)."""
+        wanted = values.get("gpu_audit_policy") or (values.get("gpu_audit_workload") or {}).get("kind") or collecting.DEFAULT_POLICY
+        folders = ansible_edge.search_folders(self._loader, task_vars)
+        loaded = run_pointer.policy_once(ansible_edge.process_tmp(), wanted, lambda: auditing.load_policy(wanted, folders), run)
+        if "error" in loaded:
+            return wanted, loaded["error"]
+        if not thresholds:
+            return wanted, None
+        try:
+            policy.apply_thresholds(loaded["policy"], thresholds)
+        except policy.PolicyError as error:
+            return wanted, str(error)
+        return wanted, None
+
+    # --------------------------------------------------------------- the host
+
+    def _contact(self, name, task_vars, values, run):
+        path = run["run_directory"]
+        limit = float(values["gpu_audit_host_timeout"])
+        try:
+            with _Alarm(0 if self._task.timeout else limit):
+                answer = self._execute_module(module_name=MODULE, module_args=self._module_args(values), task_vars=task_vars)
+        except AnsibleConnectionFailure as error:
+            self._record(path, name, "unreachable", ansible_edge.words(error))
+            raise
+        except HostTimeout:
+            return self._failed(path, name, "timeout", "no answer within gpu_audit_host_timeout (%d s)" % limit)
+        except AnsibleError as error:
+            return self._failed(path, name, "module_failed", ansible_edge.words(error))
+        except BaseException as error:
+            # The task's own timeout is no Exception either; it must leave a document and go on.
+            if "timeout" in error.__class__.__name__.lower():
+                self._record(path, name, "timeout", "no answer within the task's timeout (%s s)" % self._task.timeout)
+            raise
+        if answer.get("unreachable"):
+            message = collecting.failure(answer)[1]
+            self._record(path, name, "unreachable", message)
+            return {"unreachable": True, "status": "unreachable", "msg": message, "run_directory": path}
+        if answer.get("failed") or "packed_facts" not in answer:
+            return self._failed(path, name, *collecting.failure(answer))
+        try:
+            facts = collecting.unpack_facts(answer["packed_facts"])
+        except run_directory.InvalidDocument as error:
+            return self._failed(path, name, "invalid", str(error))
+        return self._store(name, facts, values, run)
+
+    def _store(self, name, facts, values, run):
+        measurements, broken = measurement_store.read_all(run["output_dir"], name)
+        for entry in broken:
+            self._display.warning("measurement %s of %s is left out: %s" % (entry["file"], name, entry["message"]))
+        present = datetime.datetime.now(datetime.timezone.utc)
+        age = float(values["gpu_audit_measurement_max_age_seconds"])
+        current, stale = measurement_store.select(measurements, facts, present, age)
+        document = collecting.host_document(name, facts, current, stale, run_directory.timestamp(present))
+        run_directory.write_json(run_directory.host_path(run["run_directory"], name), document)
+        return {"status": "collected", "run_directory": run["run_directory"], **collecting.gpu_summary(facts)}
+
+    def _module_args(self, values):
+        arguments = {"packed": True}
+        for variable, option in collecting.MODULE_VARIABLES.items():
+            if values.get(variable) not in (None, "", []):
+                arguments[option] = values[variable]
+        paths = collecting.storage_paths(values["gpu_audit_workload"])
+        if paths:
+            arguments["paths"] = paths
+        return arguments
+
+    def _record(self, path, name, kind, message):
+        run_directory.write_json(run_directory.host_path(path, name), run_directory.error_document(name, kind, message, run_directory.now()))
+
+    def _failed(self, path, name, kind, message):
+        self._record(path, name, kind, message)
+        return {"failed": True, "status": "error", "kind": kind, "msg": run_directory.shorten(message, 600), "run_directory": path}
+
+
+class _Alarm:
+    """Raises HostTimeout in the worker after so many seconds and ends the programs (ssh) that it started; 0: no limit."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self._before = None
+
+    def __enter__(self):
+        if self.seconds:
+            self._before = signal.signal(signal.SIGALRM, self._ring)
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        return self
+
+    def __exit__(self, *unused):
+        if self.seconds:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+
+    def _ring(self, *unused):
+        for child in _children():
+            try:
+                os.kill(child, signal.SIGTERM)
+            except OSError:
+                pass
+        raise HostTimeout()
+
+
+def _children():
+    """The processes that this one started and that still are its own; a worker starts nothing but connections."""
+    try:
+        with open("/proc/self/task/%d/children" % os.getpid(), encoding="ascii") as stream:
+            return [int(pid) for pid in stream.read().split()]
+    except (OSError, ValueError):
+        return []

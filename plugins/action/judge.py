@@ -1,0 +1,106 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Judges every host of a run once, on the controller, from the run directory alone. Documentation: plugins/modules/judge.py."""
+
+from __future__ import annotations
+
+import os
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    ansible_edge,
+    auditing,
+    collecting,
+    run_directory,
+    run_pointer,
+    workload,
+)
+
+REGISTERED = "gpu_audit_collected"
+
+
+class ActionModule(ActionBase):
+    """The judge action. Of the host that it happens to run for it uses nothing."""
+
+    _VALID_ARGS = frozenset(("run", "output_dir", "destination"))
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        """The counts and where the report is; the report itself stays on disk."""
+        result = super().run(tmp, task_vars)
+        result.pop("invocation", None)
+        result["changed"] = False
+        try:
+            result.update(self._judge(task_vars or {}))
+        except (run_directory.RunDirectoryError, ValueError) as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def _judge(self, task_vars):
+        process = ansible_edge.process_tmp()
+        wanted = self._task.args.get("run")
+        begun = None if wanted else self._begun(process, task_vars)
+        settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, begun["settings"] if begun else {})
+        if begun:
+            run, expected, finished, overrides, language = (
+                begun["run_directory"], ansible_edge.play_hosts(task_vars), run_directory.now(), {}, settings["gpu_audit_language"])
+            self._record_lost(run, expected, task_vars)
+        else:
+            run, expected, finished = ansible_edge.stored_run(self._templar, self._loader, self._task.args), (), None
+            overrides = self._overrides()
+            language = ansible_edge.extra_vars(self._loader).get("gpu_audit_language")
+        destination = self._task.args.get("destination")
+        judged = auditing.judge_stored(
+            run, expected, overrides, finished, language, os.path.abspath(os.path.expanduser(destination)) if destination else None,
+            ansible_edge.search_folders(self._loader, task_vars),
+        )
+        for problem in judged.problems:
+            self._display.warning(problem)
+        auditing.keep(process, run, judged)
+        return {
+            "run_directory": run,
+            "report": os.path.join(judged.folder, auditing.REPORT_FILE),
+            "summary": judged.report["summary"],
+            "headline": judged.report["headline"],
+        }
+
+    def _begun(self, process, task_vars):
+        """This process's run; begun here when collecting was tried on hosts but could begin on none of them; None when it wasn't tried."""
+        begun = run_pointer.current(process)
+        hosts = ansible_edge.play_hosts(task_vars)
+        if begun is None and ansible_edge.registered(task_vars, hosts, REGISTERED):
+            settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, {})
+            manifest = {"expected": sorted(hosts), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
+            begun = run_pointer.begin(process, ansible_edge.output_dir(self._templar, self._loader), manifest, settings)
+        return begun
+
+    def _record_lost(self, run, names, task_vars):
+        """A document for each host whose collecting failed before it could write one: a connection variable that doesn't template."""
+        missing = [name for name in names if not os.path.lexists(run_directory.host_path(run, name))]
+        for name, result in ansible_edge.registered(task_vars, missing, REGISTERED).items():
+            document = collecting.lost_document(name, result, run_directory.now())
+            if document is None:
+                continue
+            run_directory.write_new_json(run_directory.host_path(run, name), document)
+            groups = ansible_edge.registered_groups(task_vars, name)
+            run_directory.write_new_json(run_directory.inputs_path(run, name), collecting.host_inputs(name, groups, {}, {}, []))
+
+    def _overrides(self):
+        """What -e says otherwise than the stored inputs."""
+        extra = ansible_edge.extra_vars(self._loader)
+        thresholds = ansible_edge.threshold_variables(extra)
+        values, problems = ansible_edge.template_each(self._templar, extra, [*collecting.INPUT_VARIABLES, *thresholds])
+        problems.update(collecting.shape_problems(values))
+        form, complaints = workload.normalise(values.get("gpu_audit_workload"))
+        if problems or complaints:
+            raise ValueError("; ".join(["%s: %s" % item for item in sorted(problems.items())] + complaints))
+        overrides = {field: values["gpu_audit_" + field] for field in ("policy", "expected", "waivers") if values.get("gpu_audit_" + field)}
+        if form:
+            overrides["workload"] = form
+        given = collecting.thresholds_list(values, thresholds)
+        if given:
+            overrides["thresholds"] = given
+        return overrides

@@ -1,0 +1,72 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Renders a judged run to every format and says the verdicts. Documentation: plugins/modules/render.py."""
+
+from __future__ import annotations
+
+import os
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    ansible_edge,
+    auditing,
+    collecting,
+    run_directory,
+    run_pointer,
+    verdict_table,
+)
+
+
+class ActionModule(ActionBase):
+    """The render action. Of the host that it happens to run for it uses nothing."""
+
+    _VALID_ARGS = frozenset(("run", "output_dir", "destination"))
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        """The verdict table as `msg`, shown also without -v; `latest` points to the run when this returns."""
+        result = super().run(tmp, task_vars)
+        result.pop("invocation", None)
+        result["changed"] = False
+        try:
+            result.update(self._render())
+        except (run_directory.RunDirectoryError, ValueError) as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def _render(self):
+        process = ansible_edge.process_tmp()
+        begun = run_pointer.current(process)
+        kept = run_pointer.kept_judged(process)
+        if kept is None:
+            run = ansible_edge.stored_run(self._templar, self._loader, self._task.args)
+            kept = {"run_directory": run, "folder": self._task.args.get("destination") or run}
+        settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, begun["settings"] if begun else {})
+        report = auditing.read_report(kept["folder"])
+        language = report["run"].get("language") or "en"
+        formats = auditing.formats_wanted(settings["gpu_audit_formats"])
+        run, folder = kept["run_directory"], kept["folder"]
+        written = auditing.render_stored(
+            run, auditing.Judged(report, folder, ()), language, formats,
+            ansible_edge.truth(settings["gpu_audit_report_documents"]), ansible_edge.truth(settings["gpu_audit_hide_serials"]),
+        )
+        if begun and begun["run_directory"] == run:
+            problem = run_directory.point_latest(begun["output_dir"], run)
+            if problem:
+                self._display.warning(problem)
+        lines = verdict_table.lines(report, language, _columns(), verdict_table.paths(written, folder, language))
+        result = {"msg": lines, "_ansible_verbose_always": True}
+        unusable = auditing.nothing_judged(report)
+        if unusable:
+            result.update(failed=True, msg="no host could be judged: %s" % unusable, table=lines)
+        return result
+
+
+def _columns():
+    try:
+        return max(60, int(os.environ.get("COLUMNS", "120")))
+    except ValueError:
+        return 120

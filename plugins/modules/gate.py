@@ -1,0 +1,68 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Documentation of the action plugin of this name; nothing here runs."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gate
+short_description: Fail a host that is below the gate
+version_added: 0.1.0
+description:
+  - Fails exactly when the host's verdict is below the gate. Contacts no host; unreachable hosts and those that were never tried are refused too.
+  - Uses the judgement of the same process. Where there is none, the report of a stored run.
+options:
+  level:
+    description:
+      - V(fail) refuses hosts that are not ready, unreachable, not tried or in error; V(unproven) refuses unproven ones too;
+        V(warn) also those ready with warnings.
+      - Default is the host's variable C(gpu_audit_gate), else V(fail).
+    type: str
+    choices: [fail, unproven, warn]
+  run:
+    description:
+      - A stored run to work on; C(latest), a run id or a path.
+      - Without it the run that collecting began in the same C(ansible-playbook) process is meant, and where there is none, the latest.
+    type: str
+  output_dir:
+    description: The folder that holds the runs. Default is the value given with C(-e gpu_audit_output_dir=...), else C(./gpu-audit-runs).
+    type: path
+attributes:
+  check_mode:
+    support: full
+    description: Works the same in check mode; nothing on a host is ever changed.
+  diff_mode:
+    support: none
+    description: Nothing is changed, so there is nothing to show.
+author:
+  - The trainops.gpu_audit authors
+"""
+
+EXAMPLES = r"""
+- name: Refuse the hosts below the gate
+  trainops.gpu_audit.gate:
+    level: unproven
+  delegate_to: localhost
+  become: false
+"""
+
+RETURN = r"""
+verdict:
+  description: The host's verdict.
+  type: str
+  returned: when there is a judgement
+  sample: not_ready
+gate:
+  description: The level that was asked for.
+  type: str
+  returned: when there is a judgement
+  sample: fail
+msg:
+  description: Verdict, worst findings and what to do about them.
+  type: str
+  returned: always
+run_directory:
+  description: The run that the verdict comes from.
+  type: str
+  returned: when there is a judgement
+"""

@@ -1,0 +1,180 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The one file of plugin_utils that knows Ansible: variables, templating, the process's temporary folder, versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from ansible import constants
+from ansible.errors import AnsibleError
+from ansible.release import __version__ as ansible_version
+from ansible.utils.vars import load_extra_vars
+
+from . import run_directory
+
+_COLLECTION_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def process_tmp():
+    """Ansible's temporary folder: one per process, inherited by its workers, removed when it ends."""
+    return constants.DEFAULT_LOCAL_TMP
+
+
+def plain(value):
+    """A templated value as plain JSON types: no tagged or lazy containers, no vault objects. AnsibleError for anything else."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str):
+        # str() alone may hand a subclass back.
+        return "".join(str(value))
+    if isinstance(value, dict):
+        return {plain_key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(item) for item in value]
+    # Vaulted strings (2.16 to 2.18), dates from YAML.
+    return "".join(str(value))
+
+
+def plain_key(key):
+    """A key of a JSON object: YAML also reads numbers and booleans as keys."""
+    return "".join(str(key)) if not isinstance(key, bool) else str(key).lower()
+
+
+def template_one(templar, raw):
+    """`raw` templated, as plain types. ValueError with Ansible's own words when that fails."""
+    try:
+        return plain(templar.template(raw))
+    except (AnsibleError, TypeError, ValueError, KeyError, RecursionError) as error:
+        raise ValueError(words(error)) from error
+
+
+def template_each(templar, task_vars, names):
+    """Each of these variables by itself, so that one which doesn't template spoils no other.
+
+    Returns ({name: value}, {name: message}); a variable that isn't defined is in neither.
+    """
+    values, problems = {}, {}
+    for name in names:
+        if name not in task_vars:
+            continue
+        try:
+            values[name] = template_one(templar, task_vars[name])
+        except ValueError as error:
+            problems[name] = str(error)
+    return values, problems
+
+
+def words(error):
+    """An error in one line, without Ansible's pointer into the source."""
+    text = getattr(error, "message", None) or str(error)
+    lines = [line.strip() for line in str(text).splitlines() if line.strip()]
+    kept = []
+    for line in lines:
+        if line.startswith(("The error appears to be in", "Origin:")):
+            break
+        kept.append(line)
+    sentences = re.sub(r"\s+", " ", " ".join(kept or lines)).split(". ")
+    # Older versions say the same once for each template that it went through.
+    return ". ".join(dict.fromkeys(sentences))[:1000] or error.__class__.__name__
+
+
+def extra_vars(loader):
+    """The variables given with -e: the ones that hold for every host and that no host can override."""
+    return load_extra_vars(loader)
+
+
+def threshold_variables(task_vars):
+    """The variables whose thresholds are merged, in that order."""
+    return sorted(name for name in task_vars if isinstance(name, str) and name.startswith("gpu_audit_thresholds"))
+
+
+def collection_version():
+    """The version in MANIFEST.json (installed) or galaxy.yml (a checkout); None where neither is there."""
+    try:
+        with open(os.path.join(_COLLECTION_ROOT, "MANIFEST.json"), encoding="utf-8") as stream:
+            return json.load(stream)["collection_info"]["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    try:
+        with open(os.path.join(_COLLECTION_ROOT, "galaxy.yml"), encoding="utf-8") as stream:
+            found = re.search(r"^version:\s*(\S+)", stream.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return found.group(1) if found else None
+
+
+def versions():
+    """The two versions that run.json records."""
+    return {"collection_version": collection_version(), "ansible_version": ansible_version}
+
+
+def play_hosts(task_vars):
+    """Every host that the play was asked for, the lost ones included."""
+    return plain(list(task_vars.get("ansible_play_hosts_all") or []))
+
+
+def registered(task_vars, names, variable):
+    """{name: result} of a registered variable, read raw: nothing of those hosts is templated."""
+    hostvars = task_vars.get("hostvars")
+    found = {}
+    for name in names:
+        own = hostvars.raw_get(name) if hostvars is not None else {}
+        result = own.get(variable) if isinstance(own, dict) else None
+        if isinstance(result, dict):
+            found[name] = plain(result)
+    return found
+
+
+def registered_groups(task_vars, name):
+    """The inventory groups of another host than the task's own."""
+    return plain(list(task_vars["hostvars"].raw_get(name).get("group_names") or []))
+
+
+def run_settings(templar, loader, defaults, begun):
+    """The switches that hold for a whole run, none of which a host may override.
+
+    What -e says goes first, then what the first host of the run was given (`begun`), then the defaults.
+    """
+    given, problems = template_each(templar, extra_vars(loader), defaults)
+    if problems:
+        raise ValueError("; ".join("%s: %s" % item for item in sorted(problems.items())))
+    return {**defaults, **begun, **{name: value for name, value in given.items() if value not in (None, "")}}
+
+
+def output_dir(templar, loader, given=None):
+    """Where runs are kept, for an action that may not ask a host: what it was given, -e gpu_audit_output_dir, the default."""
+    extra = extra_vars(loader).get("gpu_audit_output_dir")
+    if not given and extra:
+        given = template_one(templar, extra)
+    return os.path.abspath(os.path.expanduser(given or run_directory.DEFAULT_OUTPUT_DIR))
+
+
+def stored_run(templar, loader, args):
+    """The folder of the stored run that is meant: the argument `run`, -e gpu_audit_run, the latest."""
+    wanted = args.get("run") or extra_vars(loader).get("gpu_audit_run") or "latest"
+    return run_directory.find_run(output_dir(templar, loader, args.get("output_dir")), template_one(templar, wanted))
+
+
+def truth(value):
+    """A switch that may have come as text from the command line."""
+    return value.strip().lower() in ("1", "true", "yes", "on") if isinstance(value, str) else bool(value)
+
+
+def search_folders(loader, task_vars):
+    """Where a user's relative path is looked for: the working directory, beside the inventory, beside the playbook."""
+    folders = [os.getcwd()]
+    for key in ("inventory_dir", "playbook_dir"):
+        folder = task_vars.get(key)
+        if isinstance(folder, str) and folder and folder not in folders:
+            folders.append("".join(folder))
+    base = loader.get_basedir()
+    if base and os.path.abspath(base) not in folders:
+        folders.append(os.path.abspath(base))
+    return folders

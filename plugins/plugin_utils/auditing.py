@@ -1,0 +1,181 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A stored run judged and rendered: what the judge and render actions, rejudging and the progress callback have in common. No Ansible."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from . import collecting, judge, policy, report, run_directory, run_pointer, verdict_table
+from .report import json_report
+
+REPORT_FILE = "report.json"
+# A report of 1,000 hosts is about 5 MB.
+REPORT_LIMIT_BYTES = 1024 * 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A report, the folder it was written to, and what was wrong with the run itself (messages): policies, thresholds, stray files."""
+
+    report: dict
+    folder: str
+    problems: tuple
+
+
+def load_policy(wanted, folders=()):
+    """{"policy": resolved} or {"error": text} for a shipped name or a file; a relative path is looked for in `folders` in turn."""
+    looked = wanted
+    if os.sep in wanted or wanted.endswith((".yml", ".yaml")):
+        looked = next((path for path in (os.path.join(folder, wanted) for folder in folders) if os.path.isfile(path)), wanted)
+    try:
+        return {"policy": policy.resolve(looked)}
+    except policy.PolicyError as error:
+        return {"error": str(error)}
+
+
+def judge_stored(run, expected=(), overrides=None, finished=None, language=None, destination=None, folders=()):
+    """Judge a run directory and write its report.json; gives `Judged`.
+
+    `expected`: names to report besides those the run knows. `overrides`: any of policy, thresholds ([{"variable", "values"}]), workload,
+    expected, waivers, laid over what the inputs say. `finished`: the time to record when the run ends now; without it nothing of the run
+    is changed and its own time is the clock, so that the same run gives the same report. `destination`: the report's folder, default the
+    run itself. Raises RunDirectoryError where the run can't be read or the report can't be written.
+    """
+    overrides = overrides or {}
+    manifest, problems = run_directory.read_manifest(run)
+    names = run_directory.host_names(run, expected)
+    problems += ["%s: no document of a host, left out" % stray for stray in names.strays]
+    if finished is not None:
+        manifest.update(finished=finished, partial=False, expected=sorted(names.names))
+        run_directory.write_json(run_directory.manifest_path(run), manifest)
+    shown = dict(manifest, expected=sorted(names.names))
+    # An interrupted run has no end; the last thing that is known to have happened stands for it.
+    shown["finished"] = manifest["finished"] or _last_moment(run, names.names, manifest)
+    shown["partial"] = manifest["finished"] is None or bool(manifest["partial"])
+    language = language or manifest.get("language") or "en"
+    policies = _Policies(manifest["policies"], overrides, folders)
+    hosts = [_judge_one(run, name, overrides, policies, shown["finished"], language) for name in names.names]
+    shown["policies"] = policies.used
+    whole = judge.judge_run(hosts, policies.used, shown, language)
+    folder = destination or run
+    try:
+        os.makedirs(folder, exist_ok=True)
+        json_report.write_all(os.path.join(folder, REPORT_FILE), whole)
+    except OSError as error:
+        raise run_directory.RunDirectoryError("cannot write %s in %s: %s" % (REPORT_FILE, folder, error.strerror or error)) from error
+    return Judged(whole, folder, tuple(problems + policies.errors()))
+
+
+class _Policies:
+    """The policies of a run by the key the inputs name them with: the run's own, or loaded now; each error is kept once."""
+
+    def __init__(self, stored, overrides, folders):
+        self._stored = {} if "policy" in overrides else stored
+        self._folders = folders
+        self._found = {}
+        self.used = {}
+
+    def get(self, key):
+        """{"policy": ...} or {"error": text}."""
+        if key not in self._found:
+            stored = self._stored.get(key)
+            self._found[key] = {"policy": stored} if isinstance(stored, dict) else load_policy(key, self._folders)
+            if "policy" in self._found[key]:
+                self.used[key] = self._found[key]["policy"]
+        return self._found[key]
+
+    def errors(self):
+        return [found["error"] for found in self._found.values() if "error" in found]
+
+
+def _judge_one(run, name, overrides, policies, now, language):
+    """One entry under `hosts`; whatever is wrong with this host's inputs or policy makes it an error, never a gap."""
+    inputs = run_directory.read_inputs(run, name)
+    document = run_directory.read_host(run, name)
+    for field in ("policy", "workload", "expected", "waivers"):
+        if field in overrides:
+            inputs[field] = overrides[field]
+    if "thresholds" in overrides:
+        inputs["thresholds"] = merge_thresholds(inputs["thresholds"], overrides["thresholds"])
+    key = inputs["policy"] if isinstance(inputs["policy"], str) and inputs["policy"] else collecting.DEFAULT_POLICY
+    inputs["policy"] = key
+    found = policies.get(key)
+    problem = found.get("error")
+    checks = found.get("policy")
+    if checks is not None:
+        try:
+            policy.apply_thresholds(checks, inputs["thresholds"])
+        except policy.PolicyError as error:
+            problem = str(error)
+    if document is not None and document["facts"] is not None and (problem or inputs["errors"]):
+        message = problem or "; ".join("%s: %s" % (entry.get("variable"), entry.get("message")) for entry in inputs["errors"])
+        document = run_directory.error_document(name, "invalid", message, document.get("collected_at"))
+    if problem:
+        checks, inputs["thresholds"] = {"name": key, "leans_on": [], "checks": {}}, []
+    return judge.judge_host(document, inputs, checks, now, language)
+
+
+def merge_thresholds(stored, given):
+    """Threshold variables as an audit with these extra variables would have them: the same name replaced, all in name order."""
+    merged = {str(entry.get("variable")): entry for entry in stored if isinstance(entry, dict)}
+    merged.update((entry["variable"], entry) for entry in given)
+    return [merged[key] for key in sorted(merged)]
+
+
+def _last_moment(run, names, manifest):
+    moments = [(run_directory.read_host(run, name) or {}).get("collected_at") for name in names]
+    return max([moment for moment in moments if isinstance(moment, str)], default=manifest.get("started"))
+
+
+def read_report(folder):
+    """The report in a run directory. RunDirectoryError where there is none or it can't be read."""
+    path = os.path.join(folder, REPORT_FILE)
+    try:
+        found = run_directory.read_json(path, REPORT_LIMIT_BYTES)
+    except run_directory.InvalidDocument as error:
+        raise run_directory.RunDirectoryError("%s: %s. Judge the run first." % (path, error)) from None
+    if not isinstance(found.get("hosts"), list):
+        raise run_directory.RunDirectoryError("%s: not a report. Judge the run first." % path)
+    return found
+
+
+def formats_wanted(wanted):
+    """The formats to write: all when none are named; a comma list from the command line will do. ValueError names an unknown one."""
+    if isinstance(wanted, str):
+        wanted = [part.strip() for part in wanted.split(",") if part.strip()]
+    wanted = list(wanted or report.ALL)
+    unknown = [str(name) for name in wanted if name not in report.ALL]
+    if unknown:
+        raise ValueError("gpu_audit_formats: no format %s; there are: %s" % (", ".join(unknown), ", ".join(report.ALL)))
+    return tuple(wanted)
+
+
+def render_stored(run, judged, language, formats, with_documents=True, hide_serials=False):
+    """Write the formats of a judged run beside its report.json: {format: path}. RunDirectoryError where they can't be written."""
+    documents = (lambda name: run_directory.read_host(run, name)) if with_documents else None
+    inputs = (lambda name: run_directory.read_inputs(run, name)) if with_documents else None
+    try:
+        return report.render(judged.report, judged.folder, language, formats, documents, hide_serials, inputs)
+    except OSError as error:
+        raise run_directory.RunDirectoryError("cannot write the report in %s: %s" % (judged.folder, error.strerror or error)) from error
+
+
+def keep(process_tmp, run, judged):
+    """Leave a judgement for the render and gate actions of this process."""
+    hosts, checks = judged.report["hosts"], judged.report["checks"]
+    entries = {host["name"]: verdict_table.gate_entry(host, checks) for host in hosts}
+    small = {"run_directory": run, "folder": judged.folder, "language": judged.report["run"].get("language") or "en"}
+    run_pointer.keep_judged(process_tmp, small, entries)
+
+
+def nothing_judged(report):
+    """What is wrong when every single host failed for the audit's own settings (policy, thresholds, variables); else None."""
+    messages = []
+    for host in report["hosts"]:
+        errors = host.get("errors") or []
+        if host.get("verdict") != "error" or not errors or any(entry.get("kind") not in ("invalid", "template") for entry in errors):
+            return None
+        messages.append(errors[0].get("message"))
+    return messages[0] if messages else None

@@ -1,0 +1,180 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""From what the variables and the module gave to the documents of one host. Pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import zlib
+
+from . import run_directory, workload
+
+# What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
+INPUT_VARIABLES = {
+    "gpu_audit_policy": None,
+    "gpu_audit_workload": {},
+    "gpu_audit_expected": {},
+    "gpu_audit_waivers": {},
+}
+MODULE_VARIABLES = {
+    "gpu_audit_gather_subset": "gather_subset",
+    "gpu_audit_gpu_source": "gpu_source",
+    "gpu_audit_nvidia_smi": "nvidia_smi",
+    "gpu_audit_timeout": "timeout",
+    "gpu_audit_python_environments": "python_environments",
+}
+COLLECT_VARIABLES = {
+    "gpu_audit_measurement_max_age_seconds": 604800,
+    "gpu_audit_host_timeout": 300,
+}
+RUN_VARIABLES = {
+    "gpu_audit_language": "en",
+    "gpu_audit_formats": None,
+    "gpu_audit_hide_serials": False,
+    "gpu_audit_report_documents": True,
+}
+DEFAULT_POLICY = "training"
+
+PACKED_LIMIT = 8 * 1024 * 1024
+FACTS_SCHEMA = "trainops.gpu_audit/facts/1"
+
+
+def unpack_facts(packed, limit=run_directory.DOCUMENT_LIMIT_BYTES):
+    """The facts in base64(zlib(JSON)). InvalidDocument for anything else, also for what would unpack to more than `limit` bytes."""
+    if not isinstance(packed, str) or len(packed) > PACKED_LIMIT:
+        raise run_directory.InvalidDocument("the module's packed facts are not text of at most %d characters" % PACKED_LIMIT)
+    stream = zlib.decompressobj()
+    try:
+        raw = stream.decompress(base64.b64decode(packed, validate=True), limit + 1)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise run_directory.InvalidDocument("the module's packed facts can't be unpacked: %s" % error) from None
+    if len(raw) > limit:
+        raise run_directory.InvalidDocument("the module's facts are larger than %d bytes" % limit)
+    if not stream.eof:
+        raise run_directory.InvalidDocument("the module's packed facts are cut off")
+    try:
+        facts = json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda text: None)
+    except (ValueError, RecursionError) as error:
+        raise run_directory.InvalidDocument("the module's facts are not JSON: %s" % error) from None
+    return check_facts(facts)
+
+
+def check_facts(facts):
+    """`facts` when it is a facts document, strings shortened; else InvalidDocument."""
+    if not isinstance(facts, dict) or facts.get("schema") != FACTS_SCHEMA:
+        raise run_directory.InvalidDocument("what the module returned is not a document of schema %s" % FACTS_SCHEMA)
+    return run_directory.tame(facts)
+
+
+def host_document(name, facts, measurements=(), stale=(), collected_at=None):
+    """The document of a host that was collected."""
+    platform = facts.get("platform")
+    machine_id = platform.get("machine_id") if isinstance(platform, dict) else None
+    return {
+        "schema": run_directory.HOST_SCHEMA,
+        "name": name,
+        "collected_at": collected_at or run_directory.now(),
+        "machine_id": machine_id if isinstance(machine_id, str) else None,
+        "facts": facts,
+        "measurements": list(measurements),
+        "stale_measurements": list(stale),
+        "errors": [],
+    }
+
+
+def failure(result):
+    """(kind, message) of a module result that holds no facts."""
+    message = result.get("msg")
+    message = message if isinstance(message, str) and message.strip() else "the module failed without a message"
+    detail = next((result[key] for key in ("module_stderr", "stderr", "module_stdout") if isinstance(result.get(key), str) and result[key].strip()), "")
+    if detail and detail.strip() not in message:
+        message = "%s: %s" % (message.rstrip(". :\n"), tail(detail))
+    # 127: the shell found no such program; 126: found, but it can't be run.
+    if result.get("rc") in (126, 127):
+        return "no_python", message
+    return "module_failed", message
+
+
+def tail(text, limit=600):
+    """The end of a program's output, in one line: that is where the reason stands."""
+    line = " / ".join(part.strip() for part in text.splitlines() if part.strip())
+    return line if len(line) <= limit else "... " + line[-limit:]
+
+
+def gpu_summary(facts):
+    """What the progress line says of a host's GPUs: {"gpu_count", "gpu_name", "gpu_state"}."""
+    gpu = facts.get("gpu")
+    if not isinstance(gpu, dict) or "error" in gpu and "state" not in gpu:
+        return {"gpu_count": None, "gpu_name": None, "gpu_state": None}
+    gpus = [entry for entry in gpu.get("gpus") or [] if isinstance(entry, dict)]
+    names = sorted({str(entry["name"]) for entry in gpus if entry.get("name")})
+    name = names[0] if len(names) == 1 else (", ".join(names) or None)
+    return {
+        "gpu_count": len(gpus),
+        "gpu_name": run_directory.shorten(name, 80) if name else None,
+        "gpu_state": run_directory.shorten(gpu.get("state") or "unknown", 40),
+    }
+
+
+def thresholds_list(values, names):
+    """The thresholds part of the inputs: [{"variable", "values"}] in merge order; an empty one is left out."""
+    return [{"variable": name, "values": values[name]} for name in names if values.get(name)]
+
+
+def host_inputs(name, groups, values, problems, thresholds):
+    """inputs/<name>.json. `values`: templated INPUT_VARIABLES; `problems`: {variable: message} of what didn't template or isn't valid."""
+    inputs = run_directory.empty_inputs(name)
+    inputs["groups"] = sorted(str(group) for group in groups)
+    for field in ("policy", "workload", "expected", "waivers"):
+        value = values.get("gpu_audit_" + field)
+        if value not in (None, ""):
+            inputs[field] = value
+    inputs["thresholds"] = thresholds
+    inputs["errors"] = [{"variable": variable, "message": problems[variable]} for variable in sorted(problems)]
+    return inputs
+
+
+def shape_problems(values):
+    """{variable: message} for variables that have a value of the wrong kind; the wrong value is taken out of `values`."""
+    problems = {}
+    for variable, value in sorted(values.items()):
+        if value is None:
+            continue
+        if variable == "gpu_audit_policy" and not isinstance(value, str):
+            problems[variable] = "must be the name of a policy or a file, not %r" % (value,)
+        elif variable in ("gpu_audit_workload", "gpu_audit_expected", "gpu_audit_waivers") or variable.startswith("gpu_audit_thresholds"):
+            if value != "" and not isinstance(value, dict):
+                problems[variable] = "must be a mapping, not %r" % (run_directory.shorten(value, 60),)
+        elif variable in COLLECT_VARIABLES and not is_seconds(value):
+            problems[variable] = "must be a number of seconds from 0 to 1e9, not %r" % (run_directory.shorten(value, 60),)
+    for variable in problems:
+        del values[variable]
+    return problems
+
+
+def is_seconds(value):
+    """Whether a variable (a number, or text from the command line) is a usable number of seconds."""
+    try:
+        return not isinstance(value, bool) and 0 <= float(value) < 1e9
+    except (TypeError, ValueError):
+        return False
+
+
+def storage_paths(form):
+    """[{"path", "purpose"}] of the (normalised) workload form, for the storage facts."""
+    return [{"path": form[purpose + "_path"], "purpose": purpose} for purpose in workload.PURPOSES if form.get(purpose + "_path")]
+
+
+def lost_document(name, result, collected_at):
+    """The error document for a collect task's result when the task could not even begin on its host; None when nothing went wrong."""
+    if result.get("unreachable"):
+        kind = "unreachable"
+    elif result.get("failed"):
+        # Before the action begins, only the templating of the host's connection variables can fail.
+        kind = "template"
+    else:
+        return None
+    return run_directory.error_document(name, kind, re.sub(r"^Task failed: ", "", failure(result)[1]), collected_at)
