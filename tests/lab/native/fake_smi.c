@@ -502,6 +502,11 @@ static int column(val out, dev_t_ *d, const char *f, int units)
     const char *s = "";
     if (!strcmp(f, "index")) { snprintf(out, V, "%d", d->gpu); return 1; }
     if (!strcmp(f, "count")) { snprintf(out, V, "%u", count); return 1; }
+    if (!strcmp(f, "compute_cap")) {
+        u32 v[2];
+        if ((r = pair(d, "compute_capability", v, v + 1))) snprintf(out, V, "[%s]", absent(r)); else snprintf(out, V, "%u.%u", v[0], v[1]);
+        return 1;
+    }
     if (!strcmp(f, "driver_version")) { snprintf(out, V, "%s", raw(SYS, "driver_version")); return 1; }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].field, f)) continue;

@@ -155,6 +155,12 @@ TWO(nvmlDeviceGetDecoderUtilization, "utilization.decoder")
 TWO(nvmlDeviceGetJpgUtilization, "utilization.jpeg")
 TWO(nvmlDeviceGetOfaUtilization, "utilization.ofa")
 TWO(nvmlDeviceGetGspFirmwareMode, "gsp.mode")
+ret_t nvmlDeviceValidateInforom(dev_t_ *d)          /* inforom.valid = !CORRUPTED_INFOROM */
+{
+    const char *v;
+    ret_t r = find(d, "inforom.valid", &v);
+    return r == NOT_SUPPORTED ? OK : r;
+}
 
 /* ---- getters with an index -------------------------------------------------------- */
 
