@@ -149,9 +149,9 @@ def make_wheelhouse(variables):
         # Everything is pinned, so --no-deps: pip would weigh the markers of dependencies for the Python that runs it, not for the one asked for.
         arguments = [str(maker / "bin" / "python"), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                      "--only-binary", ":all:", "--implementation", "cp", "--python-version", wanted, "--dest", str(folder)]
-        for tag in ("2_34", "2_31", "2_28", "2_26", "2_24", "2_17", "2_12", "2_5"):
-            arguments += ["--platform", "manylinux_%s_%s" % (tag, machine)]
-        arguments += ["--platform", "manylinux2014_" + machine, "--platform", "manylinux2010_" + machine]
+        # The oldest first: pip prefers what runs on the most systems.
+        for tag in ("_2_5", "_2_12", "2010", "_2_17", "2014", "_2_24", "_2_26", "_2_28", "_2_31", "_2_34"):
+            arguments += ["--platform", "manylinux%s_%s" % (tag, machine)]
         for path in (pinned, environment.REQUIREMENTS / "pip.txt", host):
             arguments += ["-r", str(path)]
         code = subprocess.run(arguments, stdin=subprocess.DEVNULL, env=environment.pip_environment(os.environ, None), check=False).returncode
