@@ -37,7 +37,7 @@ def collect(host, clock=None):
     platform.put("/proc/sys/kernel/osrelease", {"wsl": "microsoft" in kernel})
     platform.put("/proc/device-tree, /etc/nv_tegra_release", {
         "tegra": host.exists("/etc/nv_tegra_release") or "nvidia,tegra" in host.text_or("/proc/device-tree/compatible", "")})
-    platform.read("/proc/uptime", ("uptime_seconds",), lambda: {"uptime_seconds": float(host.text("/proc/uptime").split()[0])})
+    platform.read("/proc/uptime", ("uptime_seconds",), lambda: {"uptime_seconds": float(host.text("/proc/uptime").partition(" ")[0])})
     platform.read("/proc/stat", ("boot_time",), lambda: {"boot_time": parse_boot_time(host.text("/proc/stat"))})
     platform.read("adjtimex", ("time_synchronized", "time_error_seconds"), clock or _clock)
     identity = host.text_or("/etc/machine-id") or host.text_or("/var/lib/dbus/machine-id")

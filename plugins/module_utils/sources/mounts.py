@@ -22,7 +22,7 @@ _OVERLAY = frozenset(("overlay", "aufs", "unionfs", "fuse.fuse-overlayfs", "fuse
 _MEMORY = frozenset(("tmpfs", "ramfs"))
 # What container engines and the NVIDIA container runtime bind into a container or keep on a host, by the thousand.
 _NOISE = re.compile(
-    r"^/(etc/(hosts|hostname|resolv\.conf)$|run/|sys/|proc/|dev/(?!shm$)|snap/|var/snap/"
+    r"^/(etc/(hosts|hostname|resolv\.conf)$|run(/|$)|sys/|proc/|dev/(?!shm$)|snap/|var/snap/"
     r"|var/lib/(docker|containers|containerd|kubelet|lxc|lxd)/|usr/(bin|lib|lib64)/.*nvidia)")
 _CREDENTIALS = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*@")
 _MAX_LINKS = 40
