@@ -96,18 +96,33 @@ def _binned(counts, view, edges, suffix):
 
 def bars(title, rows):
     """Horizontal bars: [(label, count, muted)] -> SVG with its numbers as text, readable without seeing the bars."""
-    step, width, start = 22, 420, 168
+    step, width = 22, 340
+    start = min(160, max((_width(label) for label, _count, _muted in rows), default=0)) + 12
     most = max((count for _label, count, _muted in rows), default=0) or 1
     said = "; ".join(f"{label}: {count}" for label, count, _muted in rows)
     out = [f'<svg class="chart" viewBox="0 0 {width} {step * len(rows)}" role="img" aria-label="{for_html(title + ": " + said)}">']
     for number, (label, count, muted) in enumerate(rows):
         top = number * step
         length = round((width - start - 48) * count / most, 1)
-        short = label if len(label) <= 26 else label[:25] + "…"
+        short = _fitted(label)
         out.append(f'<g><title>{for_html(label)}: {count}</title><text class="label" x="{start - 8}" y="{top + 15}" text-anchor="end">{for_html(short)}</text>'
                    f'<rect class="{"bar muted" if muted else "bar"}" x="{start}" y="{top + 4}" width="{max(length, 1 if count else 0)}" height="14" rx="2"/>'
                    f'<text class="count" x="{start + length + 6}" y="{top + 15}">{count}</text></g>')
     return "".join(out) + "</svg>"
+
+
+def _width(text):
+    """About how many pixels a text takes at 12 px; Chinese characters are square."""
+    return sum(12.5 if ord(character) > 0x2E7F else 7.2 for character in text)
+
+
+def _fitted(label, room=160):
+    """The label cut to `room` pixels."""
+    if _width(label) <= room:
+        return label
+    while label and _width(label) > room - 12:
+        label = label[:-1]
+    return label + "…"
 
 
 def verdict_bar(title, segments):

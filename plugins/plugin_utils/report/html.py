@@ -19,7 +19,7 @@ import zlib
 import jinja2
 from markupsafe import Markup
 
-from . import charts, host_detail
+from . import charts, host_detail, marks
 from .clean import display, for_html, json_for_script, pick
 from .view import STATUSES, VERDICTS, item_text, status_text, verdict_rank, verdict_text, without_serials
 
@@ -67,7 +67,7 @@ def pieces(view, documents=None, inputs=None, hide_serials=False):
             line = f"{line} {_pack(body)}"
         packed[index] = line
     page = _environment().get_template("page.html.j2")
-    style, script = _asset("style.css"), _asset("page.js")
+    style, script = _asset("style.css") + marks.style(), _asset("page.js")
     yield from page.generate(
         view=view, t=view.text, report=view.report, run=view.report["run"], language=view.language, lang_tag="zh-CN" if view.language == "zh" else "en",
         style=Markup(style), style_hash=_hash(style), script=Markup(script), script_hash=_hash(script), early=Markup(_EARLY), early_hash=_hash(_EARLY),
@@ -158,9 +158,9 @@ def _unanswered(view):
     for number, entry in enumerate(view.report.get("unanswered") or []):
         check = view.check(entry.get("check"))
         hosts = [index for index in entry.get("hosts") or [] if isinstance(index, int) and 0 <= index < len(view.names)]
-        said.append({"number": number, "item": item_text(view.language, entry.get("item") or check.item), "title": check.title,
-                     "reason": pick(entry.get("reason"), view.language), "advice": pick(entry.get("advice"), view.language) or check.advice,
-                     "command": pick(entry.get("command"), view.language) or check.command, "hosts": hosts, "count": view.text("hosts", n=len(hosts))})
+        says = (pick(entry.get("reason"), view.language), pick(entry.get("advice"), view.language) or check.advice)
+        said.append({"number": number, "title": f"{item_text(view.language, entry.get('item') or check.item)}: {check.title}",
+                     "says": [text for text in says if text], "command": pick(entry.get("command"), view.language) or check.command, "hosts": hosts, "count": view.text("hosts", n=len(hosts))})
     return said
 
 

@@ -56,6 +56,11 @@ def items_shown(report):
     return list(FIVE) + [item for item in AROUND if item in present] + sorted(item for item in present if item not in ITEMS)
 
 
+def short_model(name):
+    """A GPU's name without the maker's: every one here is the same maker's."""
+    return display(name, 80).removeprefix("NVIDIA ")
+
+
 class Check:
     """One entry of `checks`, its texts chosen for the language."""
 
@@ -142,11 +147,11 @@ class View:
         hardware = host.get("hardware") or {}
         name, count = hardware.get("gpu_name"), hardware.get("gpu_count")
         if isinstance(name, (list, tuple)):
-            name = " + ".join(display(each, 80) for each in name)
+            name = " + ".join(short_model(each) for each in name)
         if count == 0:
             return self.text("no_gpu")
         if name:
-            return f"{count} × {display(name, 80)}" if count else display(name, 80)
+            return f"{count} × {short_model(name)}" if count else short_model(name)
         return self.text("gpus", n=count) if count else ""
 
     def verdict(self, host):

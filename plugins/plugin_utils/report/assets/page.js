@@ -134,6 +134,7 @@
     document.querySelectorAll(".chip[data-verdict]").forEach((chip) => chip.setAttribute("aria-pressed", String(chip.dataset.verdict === state.v)));
     $("only").hidden = !state.c;
     $("only").textContent = state.c ? fill(T.cause_filter, { cause: data.causes[state.c] }) + " ✕" : "";
+    $("reset").hidden = Object.keys(empty).every((key) => key === "h" || !state[key]);
     heads.forEach((head) => {
       if (head.dataset.sort === state.s) head.setAttribute("aria-sort", state.d ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
@@ -167,6 +168,8 @@
   $("all-rows").addEventListener("click", () => change({ all: "1" }));
   table.addEventListener("pointerover", (event) => {
     const cell = event.target.closest("td.c");
+    const name = event.target.closest("tbody a");
+    if (name) name.title = name.textContent;
     if (cell && !cell.title && cell.textContent !== "–") cell.title = heads[cell.cellIndex].textContent + ": " + cell.textContent;
   });
 
@@ -301,7 +304,11 @@
 
   // ---- colours
   const modes = ["auto", "light", "dark"];
-  const drawTheme = () => { $("theme").textContent = fill(T.theme, { mode: T["theme_" + (document.documentElement.dataset.theme || "auto")] }); };
+  const drawTheme = () => {
+    const said = fill(T.theme, { mode: T["theme_" + (document.documentElement.dataset.theme || "auto")] });
+    $("theme").lastElementChild.textContent = said;
+    $("theme").setAttribute("aria-label", said);
+  };
   $("theme").addEventListener("click", () => {
     const root = document.documentElement;
     const next = modes[(modes.indexOf(root.dataset.theme || "auto") + 1) % modes.length];
@@ -312,9 +319,10 @@
 
   // ---- paper: what is shown is printed, hosts in full while they are few
   addEventListener("beforeprint", () => {
+    $("hosts").classList.toggle("few", matching.length <= whenPrinted);
     if (matching.length > whenPrinted) return;
     document.querySelectorAll(".more").forEach((more) => { more.open = true; });
-    matching.forEach((i) => { detailOf[i].classList.add("printing"); if (!detailOf[i].open) { detailOf[i].dataset.shut = "1"; detailOf[i].open = true; } });
+    matching.forEach((i) => { if (!detailOf[i].open) { detailOf[i].dataset.shut = "1"; detailOf[i].open = true; } });
   });
   addEventListener("afterprint", () => details.forEach((detail) => { if (detail.dataset.shut) { delete detail.dataset.shut; detail.open = false; } }));
 
