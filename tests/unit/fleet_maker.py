@@ -60,8 +60,8 @@ def make_gpu(model, index, rng):
         "clock_graphics_mhz": 345, "clock_sm_mhz": 345, "clock_memory_mhz": 1593, "clock_graphics_max_mhz": 1980, "clock_sm_max_mhz": 1980,
         "clock_memory_max_mhz": 2619, "performance_state": "P0" if data_centre else "P8", "clock_event_reasons": ["gpu_idle"],
         "clock_event_reasons_mask": 1, "clock_event_reasons_masks": [1, 1],
-        "clock_event_counters_seconds": {"sw_power_cap": 12.5, "sw_thermal_slowdown": 0.0, "hw_thermal_slowdown": 0.0, "hw_power_brake": 0.0},
-        "clock_event_counters_growth_seconds": {"sw_power_cap": 0.0, "sw_thermal_slowdown": 0.0, "hw_thermal_slowdown": 0.0, "hw_power_brake": 0.0},
+        "clock_event_counters_seconds": {"sw_power_cap": 12.5, "sw_thermal_slowdown": 0.0, "hw_thermal_slowdown": 0.0, "hw_power_brake_slowdown": 0.0},
+        "clock_event_counters_growth_seconds": {"sw_power_cap": 0.0, "sw_thermal_slowdown": 0.0, "hw_thermal_slowdown": 0.0, "hw_power_brake_slowdown": 0.0},
         "ecc_mode": "enabled" if data_centre else None, "ecc_mode_pending": "enabled" if data_centre else None,
         "ecc_corrected_volatile": 0 if data_centre else None, "ecc_uncorrectable_volatile": 0 if data_centre else None,
         "ecc_corrected_aggregate": rng.randrange(3) if data_centre else None, "ecc_uncorrectable_aggregate": 0 if data_centre else None,
@@ -214,7 +214,7 @@ def _apply_trouble(trouble, facts, workload, rng):
         victim.update(temperature_headroom_celsius=-2, clock_event_reasons=["hw_slowdown", "hw_thermal_slowdown"], clock_event_reasons_mask=0x48,
                       clock_event_reasons_masks=[0x48, 0x48])
     elif trouble == "power_brake":
-        victim.update(clock_event_reasons=["hw_power_brake"], clock_event_reasons_mask=0x80, clock_event_reasons_masks=[0, 0x80])
+        victim.update(clock_event_reasons=["hw_power_brake_slowdown"], clock_event_reasons_mask=0x80, clock_event_reasons_masks=[0, 0x80])
     elif trouble == "few_cores":
         facts["cpu"].update(quota_cores=2.0, usable_cores=2, usable_threads=4)
     elif trouble == "little_ram":

@@ -1,0 +1,37 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Finding the measurement that a metric needs, and the reason when there is none."""
+
+from __future__ import annotations
+
+from .registry import mapping, maps, text
+
+# What a user runs to get each measurement; the words of the advice.
+COMMANDS = {
+    "workload_probe": "ansible-playbook trainops.gpu_audit.measure --tags workload -l HOST",
+    "storage_benchmark": "ansible-playbook trainops.gpu_audit.measure --tags storage -l HOST",
+    "transfer_benchmark": "ansible-playbook trainops.gpu_audit.measure --tags network -l HOST",
+    "request_benchmark": "ansible-playbook trainops.gpu_audit.measure --tags requests -l HOST",
+}
+
+
+def find_measurement(state, name, module, matches=None):
+    """The newest usable measurement of a module ({"result": map, ...}), None after marking `name` absent with what would answer it.
+
+    `matches(measurement)` narrows by target or direction. A measurement that ended in an error is named with that error.
+    """
+    found = [entry for entry in maps(state.document, "measurements") if entry.get("module") == module and (matches is None or matches(entry))]
+    found.sort(key=lambda entry: (text(entry, "finished") or "", text(entry, "target") or ""))
+    for entry in reversed(found):
+        if isinstance(entry.get("result"), dict):
+            return entry
+    if found:
+        state.unknown(name, "absent.measurement_failed", module=module, error=text(found[-1], "error") or text(mapping(found[-1], "error"), "message") or "?")
+        return None
+    stale = [entry for entry in maps(state.document, "stale_measurements") if entry.get("module") == module and (matches is None or matches(entry))]
+    if stale:
+        newest = max(text(entry, "finished") or "?" for entry in stale)
+        state.unknown(name, "absent.measurement_stale", module=module, finished=newest)
+    else:
+        state.unknown(name, "absent.not_measured", module=module)
+    return None

@@ -1,0 +1,84 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""VRAM: what there is, and the peak that a workload probe saw. What happens to be in use during a light audit is never the peak."""
+
+from __future__ import annotations
+
+from . import gpu as gpu_metrics
+from .measurements import find_measurement
+from .registry import amount, define, flag, gpu_label, maps, text
+
+define("vram.total_bytes", "bytes", "sum of memory_total_bytes over the GPUs; with unified memory the host's memory, labelled",
+       ("gpu.gpus[].memory_total_bytes", "memory.total_bytes"), "所有 GPU 的 memory_total_bytes 之和；统一内存时取主机内存并注明")
+define("vram.peak_fraction", "fraction",
+       "worst GPU (with MIG: instance) of a workload probe: memory_used_peak_bytes (reserved left out) / (memory_total_bytes - memory_reserved_bytes)",
+       ("workload_probe.result.gpus[].memory_used_peak_bytes", "…memory_total_bytes", "…memory_reserved_bytes"),
+       "工作负载探测中最差的 GPU（MIG 时为实例）：峰值已用显存（不含保留）/（总显存 − 保留显存）")
+
+
+def derive(state):
+    """vram.total_bytes and vram.peak_fraction."""
+    _derive_total(state)
+    _derive_peak(state)
+
+
+def is_unified(state):
+    """True when the GPUs share the host's memory (GB10, Tegra)."""
+    return bool(state.live) and all(text(gpu, "memory_kind") == "unified" for gpu in state.live)
+
+
+def _derive_total(state):
+    name = "vram.total_bytes"
+    if not state.live:
+        gpu_metrics.absent_everywhere(state, name)
+        return
+    if is_unified(state):
+        memory, problem = state.subject("memory")
+        total = amount(memory, "total_bytes") if memory else None
+        if total is None:
+            reason = problem or ("absent.unreadable", {"field": "memory.total_bytes"})
+            state.unknown(name, reason[0], **reason[1])
+        else:
+            state.value(name, total, [{"what": "unified memory (shared with the host)", "value": total, "source": "memory.total_bytes"}])
+        return
+    totals = [(gpu, amount(gpu, "memory_total_bytes")) for gpu in state.gpus]
+    known = [total for _gpu, total in totals if total]
+    missing = [gpu for gpu, total in totals if not total]
+    if missing and known and all(gpu.get("status") == "lost" for gpu in missing) and len(set(known)) == 1:
+        # A lost GPU doesn't tell its memory; among equal siblings it is the same.
+        state.value(name, known[0] * len(totals), [{"what": gpu_label(gpu), "value": known[0], "source": "like its siblings"} for gpu in missing])
+    elif missing:
+        state.unknown(name, "absent.unreadable", field="memory_total_bytes: " + ", ".join(gpu_label(gpu) for gpu in missing[:4]))
+    else:
+        state.value(name, sum(known), [{"what": "gpu.gpus[].memory_total_bytes", "value": sum(known), "source": state.source}])
+
+
+def _peak_of(entry):
+    """(used / usable, usable bytes) of one probe entry, None when it lacks a figure. Without a reserved figure usable is the total:
+    old drivers count the reserved part as used, so both sides still agree."""
+    used, total = amount(entry, "memory_used_peak_bytes"), amount(entry, "memory_total_bytes")
+    usable = None if total is None else total - (amount(entry, "memory_reserved_bytes") or 0)
+    if used is None or not usable or usable <= 0:
+        return None
+    return used / usable
+
+
+def _derive_peak(state):
+    name = "vram.peak_fraction"
+    measurement = find_measurement(state, name, "workload_probe")
+    if measurement is None:
+        return
+    entries = maps(measurement["result"], "gpus")
+    mig = {text(gpu, "uuid") for gpu in state.live if text(gpu, "mig_mode") == "enabled"}
+    judged = []
+    for entry in entries:
+        # With MIG on, the whole GPU's figure mixes instances: only the instances' own entries count.
+        if text(entry, "uuid") in mig and not (text(entry, "mig_uuid") or flag(entry, "mig")):
+            continue
+        judged.append((entry, _peak_of(entry)))
+    peaks = [(fraction, gpu_label(entry)) for entry, fraction in judged if fraction is not None]
+    if not peaks or len(peaks) < len(judged):
+        state.unknown(name, "absent.measurement_incomplete", module="workload_probe", field="memory_used_peak_bytes")
+        return
+    worst, label = max(peaks, key=lambda pair: pair[0])
+    state.value(name, worst, [{"what": label, "value": worst, "source": "workload_probe %s" % (text(measurement, "finished") or "?")}])
