@@ -43,35 +43,38 @@ def _fail(document, error_kind, hint, error):
     document.update(error_kind=error_kind, hint=hint, error=error)
 
 
+def _bindings():
+    """Makers of an NVML binding, in the order they are asked: (source, function)."""
+    def package():
+        import pynvml
+        if not hasattr(pynvml, "nvmlInit"):
+            raise ImportError("the module pynvml on this host is not nvidia-ml-py")
+        return pynvml
+
+    def own():
+        from ..sources.nvml_ctypes import Binding
+        return Binding()
+    return ("nvml", package), ("nvml-ctypes", own)
+
+
 def _read_nvml(gap_seconds):
-    """In the child: pynvml where it is a real one, else our own binding. -> {"source", "answer"} or {"source", "code", "text"}, with "notes"."""
+    """In the child: -> {"source", "answer"} or {"source", "code", "text"}, both with "notes" [str]."""
     from ..sources import nvml_reader
-    notes = []
-    for source in ("nvml", "nvml-ctypes"):
+    notes, failure = [], None
+    for source, binding in _bindings():
         try:
-            if source == "nvml":
-                import pynvml as api
-                if not hasattr(api, "nvmlInit") or not hasattr(api, "nvmlDeviceGetHandleByIndex"):
-                    # Others have used this module name; they have no NVML functions, or only stand before the real package.
-                    if not hasattr(api, "nvmlInit"):
-                        notes.append("the module pynvml here is not nvidia-ml-py; not used")
-                        continue
-            else:
-                from ..sources.nvml_ctypes import Binding
-                api = Binding()
-            return {"source": source, "answer": nvml_reader.read(api, gap_seconds), "notes": notes}
-        except ImportError:
-            continue
+            return {"source": source, "answer": nvml_reader.read(binding(), gap_seconds), "notes": notes}
+        except ImportError as error:
+            failure = {"source": source, "code": nvml_reader.LIBRARY_NOT_FOUND, "text": clean_text(error), "notes": notes}
+            if type(error) is ImportError:  # pylint: disable=unidiomatic-typecheck
+                notes.append(clean_text(error))
         except Exception as error:  # pylint: disable=broad-except
-            # Whatever a binding raises is the answer of this source: kept with its words.
-            code, text = nvml_reader.error_code(error), nvml_reader.error_text(error)
-            failure = {"source": source, "code": code, "text": text, "notes": notes}
-            if source == "nvml" and (code is None or code in (nvml_reader.LIBRARY_NOT_FOUND, 13)):
-                notes.append("pynvml: %s" % text)
-                if code is None:
-                    first = failure
-                continue
-            return failure
+            # Whatever a binding raises is what this source says: kept with its words.
+            failure = {"source": source, "code": nvml_reader.error_code(error), "text": nvml_reader.error_text(error), "notes": notes}
+            if failure["code"] is None:
+                notes.append("%s: %s" % (source, failure["text"]))
+            elif failure["code"] not in (nvml_reader.LIBRARY_NOT_FOUND, nvml_reader.FUNCTION_NOT_FOUND):
+                break
     return failure
 
 
@@ -110,7 +113,7 @@ def _query_each(answer, document, program, deadline):
             try:
                 parsed = parse_query_xml(result.stdout)
                 found = next((gpu for gpu in parsed["gpus"] if gpu["bus_id"] == bus), None)
-                for name in ("driver_version", "cuda_version", "source_version"):
+                for name in ("driver_version", "cuda_version", "source_version", "reported_count"):
                     answer[name] = answer[name] or parsed[name]
             except NotNvidiaSmi:
                 pass
@@ -129,7 +132,7 @@ def _query_each(answer, document, program, deadline):
         answer["gpus"].append(finish(gpu))
     answer["gpus"].sort(key=lambda gpu: gpu["bus_id"] or "")
     for index, gpu in enumerate(answer["gpus"]):
-        gpu["index"] = index
+        put(gpu, "index", index)
 
 
 def _collect_smi(document, program, timeout_seconds):
@@ -146,19 +149,23 @@ def _collect_smi(document, program, timeout_seconds):
         if result.rc == 0 and not result.truncated:
             _fail(document, "other", "check_nvidia_smi", "nvidia-smi -q -x: %s" % error)
             return
+    broken = answer is None or bool(answer["warnings"]) or result.timed_out
     if result.rc != 0 or result.truncated:
-        why = smi.explain(result)
-        _fail(document, why["kind"], why["hint"], why["text"])
-        if why["kind"] in ("timeout", "tool_missing"):
-            return
-        if answer is None and why["code"] == smi.NO_DEVICES:
+        why = smi.explain(result, timeout_seconds)
+        if not broken:
+            # Whole output all the same, so a warning about one GPU: 14 is a corrupt infoROM.
+            answer["warnings"].append("nvidia-smi ended with status %s: %s" % (result.rc, clean_text(result.stderr) or why["text"]))
+        elif why["code"] == smi.NO_DEVICES:
             document.update(source="nvidia-smi", reported_count=0)
             return
-    broken = result.rc != 0 or answer is None or bool(answer["warnings"])
+        else:
+            _fail(document, why["kind"], why["hint"], why["text"])
+            if why["kind"] in ("timeout", "tool_missing"):
+                return
     if broken and document["error_kind"] not in ("driver_not_loaded", "version_mismatch", "no_permission"):
         answer = answer or {"driver_version": None, "cuda_version": None, "source_version": None, "reported_count": None, "gpus": [], "warnings": []}
         _query_each(answer, document, program, deadline)
-    if not answer or not answer["gpus"] and broken:
+    if not answer or broken and not answer["gpus"]:
         return
     if slowed_by_hardware(answer["gpus"]) and deadline - time.monotonic() > SAMPLE_GAP_SECONDS + 0.5:
         time.sleep(SAMPLE_GAP_SECONDS)
@@ -188,13 +195,29 @@ def _place_lost_gpus(document):
             put(gpu, "device_id", function["device_id"])
 
 
-def _check_processes(document, proc):
+def _runs(host, pid):
+    """Whether there is such a process; with /proc mounted hidepid it is there though not shown."""
+    if host.exists("/proc/%d" % pid):
+        return True
+    if host.root:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _check_processes(document, host):
     """Drops entries whose pid is no process here: a binding of another driver version reads garbage, a container sees the host's numbers."""
     dropped = 0
     for gpu in document["gpus"]:
-        kept = [entry for entry in gpu["processes"] or [] if os.path.exists(os.path.join(proc, str(entry["pid"])))]
-        dropped += len(gpu["processes"] or []) - len(kept)
-        gpu["processes"] = gpu["processes"] and kept
+        if gpu["processes"]:
+            kept = [entry for entry in gpu["processes"] if _runs(host, entry["pid"])]
+            dropped += len(gpu["processes"]) - len(kept)
+            gpu["processes"] = kept
     if dropped:
         document["warnings"].append("%d GPU process entries name no running process here and are left out" % dropped)
 
@@ -224,8 +247,12 @@ def decide_state(document, surroundings, module_loaded):
         known = max(document["reported_count"] or 0, len(document["gpus"]), shown)
         if len(answering) == known and kind is None:
             return "ok"
-        if len(answering) < known and not document["error"]:
-            document["error"] = "%d of %d GPUs answer" % (len(answering), known)
+        if len(answering) < known:
+            listed = {gpu["bus_id"] for gpu in document["gpus"]}
+            silent = [gpu["bus_id"] or "index %s" % gpu["index"] for gpu in document["gpus"] if gpu["status"] != "ok"]
+            silent += [function["bus_id"] for function in document["pci"] or [] if shown and function["bus_id"] not in listed]
+            count = "%d of %d GPUs answer%s" % (len(answering), known, "; not: " + ", ".join(silent) if silent else "")
+            document["error"] = "%s; %s" % (document["error"], count) if document["error"] else count
         document["error_kind"], document["hint"] = kind or "other", document["hint"] or "reset_gpu"
         return "partial"
     if document["gpus"]:
@@ -280,6 +307,9 @@ def parse_captured(text):
 
 def _finish(document):
     source = document["source"]
+    if document["state"] == "no_hardware":
+        # That no driver answers where there is nothing to drive is no error.
+        document.update(error=None, error_kind=None, hint=None, warnings=[])
     if source:
         document["sources"]["gpus"] = source
     if document["pci"] is not None:
@@ -316,8 +346,6 @@ def collect(source="auto", nvidia_smi="nvidia-smi", captured_xml=None, timeout_s
         elif nvml[0] == "crashed":
             document["warnings"].append(nvml[2])
     _place_lost_gpus(document)
-    _check_processes(document, host.path("/proc"))
+    _check_processes(document, host)
     document["state"] = decide_state(document, _surroundings(host), host.exists("/proc/driver/nvidia/version") or host.exists("/sys/module/nvidia"))
-    if document["state"] == "no_hardware":
-        document["hint"] = None
     return _finish(document)

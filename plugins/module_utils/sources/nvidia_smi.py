@@ -23,27 +23,27 @@ _WORDS = (("version mismatch", 18), ("insufficient permissions", 4), ("couldn't 
 NO_DEVICES = 6
 
 
-def explain(result):
+def explain(result, timeout_seconds=None):
     """A ProgramResult that is no success -> {"kind", "hint", "text", "code"}; code is the exit status or the one that the words mean."""
     said = clean_text(result.stdout if not result.stdout.lstrip().startswith("<?xml") else "", 300)
     text = " ".join(part for part in (said, clean_text(result.stderr, 300)) if part)
     if result.timed_out:
-        late = "no answer within %d s" % round(result.duration_seconds)
+        late = "nvidia-smi gave no answer within %g s" % (timeout_seconds or round(result.duration_seconds, 1))
         return {"kind": "timeout", "hint": "reboot" if result.stuck else "check_kernel_log", "code": None,
                 "text": late + ("; the process can't be ended (state D)" if result.stuck else "")}
     if result.truncated:
-        return {"kind": "other", "hint": "check_nvidia_smi", "code": None, "text": "wrote more than %d bytes and was ended" % len(result.stdout)}
+        return {"kind": "other", "hint": "check_nvidia_smi", "code": None, "text": "nvidia-smi wrote more than %d bytes and was ended" % len(result.stdout)}
     code = result.rc
     if code is None:
         kind, hint = ("tool_missing", "install_driver") if result.missing else ("no_permission", "use_become") if result.not_permitted else ("other", "check_nvidia_smi")
         return {"kind": kind, "hint": hint, "text": text, "code": None}
     if code < 0 or code > 128 and code < 160:
         from .forked import signal_name
-        return {"kind": "crashed", "hint": "check_kernel_log", "text": "ended by %s" % signal_name(-code if code < 0 else code - 128), "code": None}
+        return {"kind": "crashed", "hint": "check_kernel_log", "text": "nvidia-smi was ended by %s" % signal_name(-code if code < 0 else code - 128), "code": None}
     if code not in EXITS or code == 1:
         code = next((meant for words, meant in _WORDS if words in text.lower()), code)
     kind, hint = EXITS.get(code, ("other", "check_kernel_log"))
-    return {"kind": kind, "hint": hint, "text": text or "exit status %d" % result.rc, "code": code}
+    return {"kind": kind, "hint": hint, "text": text or "nvidia-smi ended with status %d" % result.rc, "code": code}
 
 
 def query(program, timeout_seconds, bus=None):

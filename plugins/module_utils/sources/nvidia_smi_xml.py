@@ -215,11 +215,9 @@ def _clock_events(gpu, leaves):
 
 
 def _processes(gpu, leaves, entries):
-    if not entries and absence(leaves.get("processes", "N/A")) != NOT_SUPPORTED or "processes" not in leaves and not entries:
-        put(gpu, "processes", None, absence(leaves.get("processes", "N/A")))
-        return
-    if not entries and leaves["processes"].lower().strip("[]") == "n/a":
-        put(gpu, "processes", None, NOT_SUPPORTED)
+    text = leaves.get("processes")
+    if not entries and (text is None or text and absence(text)):
+        put(gpu, "processes", None, absence(text or ""))
         return
     found = {}
     for entry in entries:

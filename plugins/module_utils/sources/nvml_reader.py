@@ -13,7 +13,7 @@ from .gpu_record import (NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean
                          set_status, slowed_by_hardware)
 
 # nvmlReturn_t (nvml.h)
-NO_PERMISSION, DRIVER_NOT_LOADED, TIMEOUT, LIBRARY_NOT_FOUND, CORRUPTED_INFOROM, GPU_IS_LOST, VERSION_MISMATCH = 4, 9, 10, 12, 14, 15, 18
+NO_PERMISSION, LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, CORRUPTED_INFOROM, GPU_IS_LOST = 4, 12, 13, 14, 15
 # not supported, function not found, argument version mismatch, deprecated
 _UNSUPPORTED = (3, 13, 25, 26)
 _CLASS_CODES = (("NotSupported", 3), ("NoPermission", 4), ("DriverNotLoaded", 9), ("LibraryNotFound", 12), ("FunctionNotFound", 13),
@@ -25,7 +25,7 @@ _RECOVERY = ("none", "reset", "reboot", "drain_p2p", "drain_and_reset")
 _FABRIC_STATES = (None, "not_started", "in_progress", "completed")
 _NO_VALUE = (1 << 64) - 1
 # NVML_FI_DEV_* of nvml.h
-_MEMORY_TEMPERATURE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT, _RESET, _DRAIN, _RECOVERY_ACTION = 82, 186, 193, 194, 226, 227, 230
+_MEMORY_TEMPERATURE, _POWER_AVERAGE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT, _RESET, _DRAIN, _RECOVERY_ACTION = 82, 185, 186, 193, 194, 226, 227, 230
 _COUNTERS = ((74, "sw_power_cap"), (76, "sync_boost"), (269, "sw_thermal_slowdown"), (270, "hw_thermal_slowdown"), (271, "hw_power_brake_slowdown"))
 
 
@@ -56,8 +56,8 @@ def _name(table):
     return lambda number: table[number] if 0 <= number < len(table) else "code_%d" % number
 
 
-def _milli(value):
-    return value / 1000.0
+def _watts(milliwatts):
+    return round(milliwatts / 1000.0, 2)
 
 
 def _percent(value):
@@ -83,10 +83,10 @@ _CALLS = (
     ("temperature_shutdown_celsius", "nvmlDeviceGetTemperatureThreshold", (0,), (int,)),
     ("temperature_slowdown_celsius", "nvmlDeviceGetTemperatureThreshold", (1,), (int,)),
     ("temperature_max_operating_celsius", "nvmlDeviceGetTemperatureThreshold", (3,), (int,)),
-    ("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", (), (_milli,)),
-    ("power_limit_watts", "nvmlDeviceGetPowerManagementLimit", (), (_milli,)),
-    ("power_limit_default_watts", "nvmlDeviceGetPowerManagementDefaultLimit", (), (_milli,)),
-    ("power_limit_min_watts power_limit_max_watts", "nvmlDeviceGetPowerManagementLimitConstraints", (), (_milli, _milli)),
+    ("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", (), (_watts,)),
+    ("power_limit_watts", "nvmlDeviceGetPowerManagementLimit", (), (_watts,)),
+    ("power_limit_default_watts", "nvmlDeviceGetPowerManagementDefaultLimit", (), (_watts,)),
+    ("power_limit_min_watts power_limit_max_watts", "nvmlDeviceGetPowerManagementLimitConstraints", (), (_watts, _watts)),
     ("clock_graphics_mhz", "nvmlDeviceGetClockInfo", (0,), (int,)),
     ("clock_sm_mhz", "nvmlDeviceGetClockInfo", (1,), (int,)),
     ("clock_memory_mhz", "nvmlDeviceGetClockInfo", (2,), (int,)),
@@ -186,15 +186,18 @@ def _code_text(api, code):
         return "NVML error %d" % code
 
 
-def _memory(device):
+def _memory_info(device):
+    """-> (structure or None, why, whether `reserved` is told apart). Before driver 510 `used` has the reserved part in it."""
     memory, why = device.call("nvmlDeviceGetMemoryInfo", getattr(device.api, "nvmlMemory_v2", 0x2000028))
     if memory is not None and hasattr(memory, "reserved"):
-        put(device.gpu, "memory_reserved_bytes", int(memory.reserved))
-    else:
-        # Before driver 510: `used` has the reserved part in it.
-        memory, why = device.call("nvmlDeviceGetMemoryInfo")
+        return memory, None, True
+    return device.call("nvmlDeviceGetMemoryInfo") + (False,)
+
+
+def _memory(device):
+    memory, why, apart = _memory_info(device)
     device.structure({"memory_total_bytes": "total", "memory_used_bytes": "used", "memory_free_bytes": "free"}, memory, why)
-    put(device.gpu, "memory_reserved_bytes", None, why)
+    put(device.gpu, "memory_reserved_bytes", int(memory.reserved) if apart else None, why)
 
 
 def _clock_events(device, values):
@@ -235,8 +238,9 @@ def _fabric(device):
     state = _name(_FABRIC_STATES)(info.state & 0xff) if why is None else None
     if state is None:
         why = why or NOT_SUPPORTED
-    known = why is None
     put(device.gpu, "fabric_state", state, why)
+    # The rest means something only then (nvml.h, nvmlGpuFabricInfo_t).
+    known = state == "completed"
     put(device.gpu, "fabric_status", _code_text(api, info.status).lower().rstrip(".").replace(" ", "_") if known else None, why)
     uuid = "".join("%02x" % byte for byte in info.clusterUuid) if known else ""
     put(device.gpu, "fabric_cluster_uuid", "-".join((uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:])) if known else None, why)
@@ -266,7 +270,7 @@ def _mig(device):
         if handle is None:
             continue
         instance = _Device(device.api, handle, dict(gpu, absent={}))
-        memory = instance.call("nvmlDeviceGetMemoryInfo")[0]
+        memory = _memory_info(instance)[0]
         found.append(dict(
             {"memory_%s_bytes" % name: None if memory is None else int(getattr(memory, name)) for name in ("total", "used", "free")},
             index=index, uuid=_text(instance.call("nvmlDeviceGetUUID")[0] or ""), gpu_instance_id=instance.call("nvmlDeviceGetGpuInstanceId")[0],
@@ -340,9 +344,10 @@ def _read_gpu(api, index):
     draw, why = values[_POWER_INSTANT]
     if draw is None:
         draw, why = device.call("nvmlDeviceGetPowerUsage")
-    put(gpu, "power_draw_watts", None if draw is None else draw / 1000.0, why)
-    draw, why = _field_values(device, [(_POWER_INSTANT, 1)])[(_POWER_INSTANT, 1)]
-    put(gpu, "module_power_draw_watts", None if draw is None else draw / 1000.0, why)
+    put(gpu, "power_draw_watts", None if draw is None else _watts(draw), why)
+    for draw, why in _field_values(device, [(_POWER_INSTANT, 1), (_POWER_AVERAGE, 1)]).values():
+        if gpu["module_power_draw_watts"] is None:
+            put(gpu, "module_power_draw_watts", None if draw is None else _watts(draw), why)
     _memory(device)
     _clock_events(device, values)
     _recovery_action(gpu, values)
