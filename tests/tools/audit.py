@@ -77,9 +77,9 @@ def playbook_arguments(playbook, variables):
         extra["gpu_audit_gate"] = _one_of("GATE", variables["GATE"], GATES)
     if "RUN" in variables:
         extra["gpu_audit_run"] = _existing("RUN", variables["RUN"], "run folder")
-    for name, value in extra.items():
-        if "{{" in value or "{%" in value:
-            raise ToolError("%s: Ansible would take this for a template: %s" % (name, value))
+    for name in ("POLICY", "OUT", "RUN"):
+        if "{{" in variables.get(name, "") or "{%" in variables.get(name, ""):
+            raise ToolError("%s: Ansible would take this for a template: %s" % (name, variables[name]))
 
     arguments = ["-i", inventory_argument(variables.get("INVENTORY"))]
     if "LIMIT" in variables:

@@ -29,9 +29,9 @@ TICK_SECONDS = 30
 STEP_TIMEOUT_SECONDS = 2400
 
 
-def skipped(reason):
+def skipped(step, reason):
     """The outcome of a step that can't run here."""
-    return Outcome(0, 0, 1, ["skipped: " + reason])
+    return Outcome(0, 0, 1, ["skipped: %s: %s" % (step.name, reason)])
 
 
 def add(outcomes):
@@ -128,7 +128,7 @@ def run_step(step):
     """Outcome of one step; what it raises is a failure of that step, with its reason."""
     reason = missing(step)
     if reason:
-        return skipped(reason)
+        return skipped(step, reason)
     try:
         return step.function(step)
     except (ToolError, OSError, subprocess.SubprocessError) as error:

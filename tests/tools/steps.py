@@ -84,7 +84,7 @@ def packages(step):
         return Outcome(0, 0, 0, [])
     names = sorted({package for _what, package in absent})
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return skipped("not installed, and not root on Debian: %s. As root: apt-get install -y --no-install-recommends %s"
+        return skipped(step, "not installed, and not root on Debian: %s. As root: apt-get install -y --no-install-recommends %s"
                        % (" ".join(what for what, _package in absent), " ".join(names)))
     say("  installing  %s" % " ".join(names))
     try:
@@ -118,7 +118,7 @@ def pythons(step):
     """The host side on every Python that a host may have and this machine has."""
     tests = host_side_tests()
     if not tests:
-        return skipped("no tests of the host side")
+        return skipped(step, "no tests of the host side")
     outcomes = []
     for version in HOST_PYTHONS:
         found = find_python(version)
@@ -167,7 +167,7 @@ def copy_of_tree(target):
 def sanity(step):
     """ansible-test sanity. It wants a real folder named as the collection is (no link, and in no git repository of another name)."""
     if not (ROOT / ".git").exists():
-        return skipped("not a git checkout")
+        return skipped(step, "not a git checkout")
     folder = main_venv()
     home = CACHE / "ansible-test-home"
     seed_get_pip(folder, home)
@@ -226,14 +226,14 @@ def integration_tests(fleet):
 def integration(step):
     """Playbooks, commands, build and install on this machine."""
     tests = integration_tests(fleet=False)
-    return run_pytest(step, "integration", main_venv(), tests) if tests else skipped("no tests in tests/integration")
+    return run_pytest(step, "integration", main_venv(), tests) if tests else skipped(step, "no tests in tests/integration")
 
 
 def matrix(step):
     """The playbooks on the oldest, the middle and the newest ansible-core; the one of the step integration is not run twice."""
     tests = [str(path.relative_to(ROOT)) for path in sorted(INTEGRATION.glob("test_playbooks*.py"))]
     if not tests:
-        return skipped("no tests/integration/test_playbooks*.py")
+        return skipped(step, "no tests/integration/test_playbooks*.py")
     _python, main_version = environment.choose_python()
     outcomes = []
     for title, version, requirements in MATRIX:
@@ -250,14 +250,14 @@ def matrix(step):
 def fleet(step):
     """The audit over real ssh, on test hosts in namespaces."""
     tests = integration_tests(fleet=True)
-    return run_pytest(step, "fleet", main_venv(), tests) if tests else skipped("no tests/integration/test_fleet*.py")
+    return run_pytest(step, "fleet", main_venv(), tests) if tests else skipped(step, "no tests/integration/test_fleet*.py")
 
 
 def molecule(step):
     """The molecule scenarios."""
     base = ROOT / "extensions"
     if not (base / "molecule").is_dir():
-        return skipped("no extensions/molecule")
+        return skipped(step, "no extensions/molecule")
     python, version = environment.choose_python()
     extra = "lint-py310.txt" if version[:2] == (3, 10) else "lint.txt"
     folder = venv("lint", [environment.controller_requirements(version), extra], (python, version))
@@ -270,11 +270,11 @@ def browser(step):
     base = ROOT / "tests" / "browser"
     tests = sorted(base.glob("test_*.py"))
     if not tests:
-        return skipped("no tests in tests/browser")
+        return skipped(step, "no tests in tests/browser")
     if (base / "package.json").is_file() and not npm_is_ready(base):
         code = command([find_program("npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts"], log_of(step), cwd=base)
         if code != 0:
-            return skipped("npm ci failed (exit %d; no network?), see %s" % (code, log_of(step).relative_to(ROOT)))
+            return skipped(step, "npm ci failed (exit %d; no network?), see %s" % (code, log_of(step).relative_to(ROOT)))
         (base / "node_modules" / ".gpu-audit-lock").write_text((base / "package-lock.json").read_text())
     return run_pytest(step, "browser", main_venv(), [str(path.relative_to(ROOT)) for path in tests])
 

@@ -1,0 +1,242 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The make commands' own code: arguments, settings, environments, counting of results."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+
+import audit  # noqa: E402
+import environment  # noqa: E402
+import help as make_help  # noqa: E402
+import run_tests  # noqa: E402
+import runner  # noqa: E402
+import steps  # noqa: E402
+
+
+def extra_vars(arguments):
+    return json.loads(arguments[arguments.index("--extra-vars") + 1])
+
+
+def test_without_variables_this_machine_is_audited():
+    arguments = audit.playbook_arguments("audit", {})
+    assert arguments[0] == "-i" and pathlib.Path(arguments[1]).name == "localhost.yml" and pathlib.Path(arguments[1]).is_file()
+    assert arguments[2:] == ["trainops.gpu_audit.audit"]
+
+
+def test_every_variable_reaches_ansible_unchanged(tmp_path):
+    inventory = tmp_path / 'my "hosts" $x\'s.yml'
+    inventory.write_text("all: {}\n")
+    policy = tmp_path / "ours; rm -rf.yml"
+    policy.write_text("schema: x\n")
+    arguments = audit.playbook_arguments("rejudge", {
+        "INVENTORY": str(inventory), "LIMIT": "rack1:!gpu07", "POLICY": str(policy), "OUT": str(tmp_path / "o u t"), "FORKS": "50", "LANGUAGE": "zh",
+        "GATE": "warn", "RUN": str(tmp_path), "EXTRA": "-e 'a=b c' --tags collect"})
+    assert arguments[:6] == ["-i", str(inventory), "--limit", "rack1:!gpu07", "--forks", "50"]
+    assert extra_vars(arguments) == {"gpu_audit_policy": str(policy), "gpu_audit_output_dir": str(tmp_path / "o u t"), "gpu_audit_language": "zh",
+                                     "gpu_audit_gate": "warn", "gpu_audit_run": str(tmp_path)}
+    assert arguments[-5:] == ["-e", "a=b c", "--tags", "collect", "trainops.gpu_audit.rejudge"]
+
+
+def test_a_shipped_policy_and_a_host_list_are_taken_by_name():
+    arguments = audit.playbook_arguments("audit", {"POLICY": "inference", "INVENTORY": "gpu1,gpu2,"})
+    assert arguments[:2] == ["-i", "gpu1,gpu2,"]
+    assert extra_vars(arguments) == {"gpu_audit_policy": "inference"}
+
+
+@pytest.mark.parametrize(("variables", "words"), [
+    ({"INVENTORY": "nowhere.yml"}, "INVENTORY: no such file or folder: nowhere.yml"),
+    ({"LANGUAGE": "fr"}, "LANGUAGE: 'fr' is none of en, zh"),
+    ({"GATE": "all"}, "GATE: 'all' is none of fail, unproven, warn"),
+    ({"FORKS": "many"}, "FORKS: a whole number above 0, not 'many'"),
+    ({"FORKS": "0"}, "FORKS: a whole number above 0"),
+    ({"POLICY": "ours.yml"}, "POLICY: no such policy file: ours.yml"),
+    ({"RUN": "gone"}, "RUN: no such run folder: gone"),
+    ({"EXTRA": "-e 'a"}, "EXTRA: No closing quotation"),
+    ({"OUT": "{{ x }}"}, "OUT: Ansible would take this for a template"),
+])
+def test_a_wrong_value_says_which_and_why(variables, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(environment.ToolError) as caught:
+        audit.playbook_arguments("audit", variables)
+    assert words in str(caught.value)
+
+
+def test_an_inventory_path_with_a_comma_is_refused(tmp_path):
+    path = tmp_path / "a,b.yml"
+    path.write_text("")
+    with pytest.raises(environment.ToolError, match="comma"):
+        audit.inventory_argument(str(path))
+
+
+def test_a_folder_without_wheels_is_no_wheelhouse(tmp_path):
+    with pytest.raises(environment.ToolError, match="no wheels in"):
+        audit.wheelhouse_folder({"WHEELHOUSE": str(tmp_path)})
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A working folder, a home and an environment without any setting for Ansible."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return {"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], "LANG": "en_US.UTF-8"}
+
+
+def test_settings_fill_what_nobody_set(bare, tmp_path):
+    got = environment.ansible_environment(bare, tmp_path)
+    assert got["ANSIBLE_STDOUT_CALLBACK"] == "trainops.gpu_audit.progress"
+    assert got["ANSIBLE_PIPELINING"] == "True"
+    assert "LC_ALL" not in got
+    own = got["ANSIBLE_COLLECTIONS_PATH"].split(":")[0]
+    assert os.path.samefile(os.path.join(own, "ansible_collections", "trainops", "gpu_audit"), str(ROOT))
+
+
+def test_an_ansible_cfg_in_the_working_folder_wins(bare, tmp_path):
+    (tmp_path / "ansible.cfg").write_text("[defaults]\nforks = 7\nstdout_callback = minimal\ncollections_path = ours:/theirs\n[ssh_connection]\npipelining = false\n")
+    got = environment.ansible_environment(bare, tmp_path)
+    for name in ("ANSIBLE_FORKS", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_PIPELINING"):
+        assert name not in got
+    assert got["ANSIBLE_COLLECTIONS_PATH"].split(":")[1:] == [str(tmp_path / "ours"), "/theirs"]
+
+
+def test_ansible_config_outranks_the_working_folder(bare, tmp_path):
+    (tmp_path / "ansible.cfg").write_text("[defaults]\nforks = 7\n")
+    (tmp_path / "other.cfg").write_text("[defaults]\nstdout_callback = minimal\n")
+    got = environment.ansible_environment(dict(bare, ANSIBLE_CONFIG=str(tmp_path / "other.cfg")), tmp_path)
+    assert got["ANSIBLE_FORKS"] == "20" and "ANSIBLE_STDOUT_CALLBACK" not in got
+
+
+def test_a_users_variables_win(bare, tmp_path):
+    got = environment.ansible_environment(dict(bare, ANSIBLE_FORKS="3", ANSIBLE_COLLECTIONS_PATH="/theirs"), tmp_path)
+    assert got["ANSIBLE_FORKS"] == "3"
+    assert got["ANSIBLE_COLLECTIONS_PATH"].endswith(":/theirs")
+
+
+def test_a_broken_ansible_cfg_is_named(bare, tmp_path):
+    (tmp_path / "ansible.cfg").write_text("forks = 7\n")
+    with pytest.raises(environment.ToolError, match="ansible.cfg can't be read"):
+        environment.ansible_environment(bare, tmp_path)
+
+
+@pytest.mark.parametrize(("variables", "forced"), [({}, True), ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, True), ({"LANG": "zh_CN.utf8"}, False), ({"LC_ALL": "C.UTF-8"}, False)])
+def test_ansible_gets_a_utf8_locale(bare, tmp_path, variables, forced):
+    bare.pop("LANG")
+    got = environment.ansible_environment(dict(bare, **variables), tmp_path)
+    assert got.get("LC_ALL") == ("C.UTF-8" if forced else variables.get("LC_ALL"))
+
+
+def test_a_wheelhouse_leaves_pip_no_index():
+    got = environment.pip_environment({"PIP_INDEX_URL": "x", "PIP_FIND_LINKS": "y", "HTTPS_PROXY": "p", "PIP_USER": "1"}, "wheels")
+    assert got == {"HTTPS_PROXY": "p", "PIP_USER": "0", "PIP_CONFIG_FILE": os.devnull}
+    assert environment.pip_environment({"PIP_INDEX_URL": "x"}, None) == {"PIP_INDEX_URL": "x", "PIP_USER": "0"}
+
+
+@pytest.mark.parametrize(("version", "name", "core"), [((3, 10), "controller-py310.txt", "2.17"), ((3, 11), "controller-py311.txt", "2.19"),
+                                                       ((3, 12), "controller-py312.txt", "2.21"), ((3, 13), "controller-py312.txt", "2.21")])
+def test_ansible_core_fits_the_python(version, name, core):
+    path = environment.controller_requirements(version)
+    assert path.name == name
+    assert "ansible-core==%s." % core in path.read_text()
+
+
+def test_all_requirements_are_pinned():
+    for path in sorted((ROOT / "requirements").glob("*.txt")) + [ROOT / "roles" / "prepare" / "files" / "requirements.txt"]:
+        lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+        assert lines and all("==" in line.split(";")[0] for line in lines), path
+
+
+def test_without_ensurepip_an_ordinary_user_gets_the_command(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(environment, "python_version", lambda python: (3, 11, "3.11.2"))
+    with pytest.raises(environment.ToolError, match="apt-get update && apt-get install -y python3-venv"):
+        environment.install_venv_package("/usr/bin/python3", (3, 11, "3.11.2"))
+    monkeypatch.setattr(environment, "python_version", lambda python: (3, 13, "3.13.1"))
+    with pytest.raises(environment.ToolError, match="install -y python3.11-venv"):
+        environment.install_venv_package("/usr/bin/python3.11", (3, 11, "3.11.2"))
+
+
+def test_a_python_too_old_is_refused_with_what_to_do(tmp_path):
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\necho 3 9 3.9.2\n")
+    old.chmod(0o755)
+    with pytest.raises(environment.ToolError, match=r"no Python 3.10 or newer .*3\.9\.2.*PYTHON="):
+        environment.choose_python({"GPU_AUDIT_MAKE_PYTHON": str(old)})
+
+
+def test_help_names_every_target_and_variable():
+    makefile = (ROOT / "Makefile").read_text()
+    names = [name for name, _text in make_help.targets(makefile)]
+    assert names[:5] == ["help", "audit", "gate", "rejudge", "venv"] and "test" in names
+    for name, _text, _example in make_help.VARIABLES:
+        assert "$(value %s)" % name in makefile
+
+
+def test_steps_are_selected_by_name_in_their_own_order():
+    assert [step.name for step in run_tests.selected(["lint", "unit"])] == ["unit", "lint"]
+    assert len(run_tests.selected([])) == len(steps.STEPS)
+    with pytest.raises(environment.ToolError, match="did you mean sanity"):
+        run_tests.selected(["santy"])
+
+
+JUNIT = """<testsuites><testsuite><testcase classname="a" name="b"/><testcase classname="a" name="c"><failure message="x"/></testcase>
+<testcase classname="a" name="d"><skipped message="no captures folder"/></testcase><testcase classname="a" name="e"><error message="y"/></testcase></testsuite></testsuites>"""
+
+
+def test_results_are_counted_with_reasons():
+    outcome = runner.read_junit(JUNIT, "unit")
+    assert outcome[:3] == (1, 2, 1)
+    assert outcome.notes == ["failed: unit: a::c", "failed: unit: a::e", "skipped: unit: 1: no captures folder"]
+
+
+def test_sanity_results_are_counted():
+    text = 'Running sanity test "compile" on Python 3.8\nRunning sanity test "pep8"\nWARNING: Skipping sanity test "shellcheck" because it is missing\n' \
+           "FATAL: The 1 sanity test(s) listed below (out of 2) failed. See error output above for details.\npep8\n"
+    log = ROOT / "tests" / "output" / "sanity.log"
+    assert steps.sanity_outcome(text, 1, log)[:3] == (1, 1, 1)
+    assert steps.sanity_outcome(text.split("FATAL")[0], 0, log)[:3] == (2, 0, 1)
+    assert steps.sanity_outcome("", 1, log).failed == 1
+
+
+def test_the_summary_ends_with_the_count(capsys):
+    step = runner.Step("unit", "title", None, (), False, False)
+    assert runner.summary([step], {"unit": (runner.Outcome(3, 0, 1, ["skipped: unit: 1: not root"]), 2)}, 2) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "3 passed, 0 failed, 1 skipped"
+    assert any("not root" in line for line in lines)
+
+
+@pytest.mark.parametrize("outcome", [runner.Outcome(3, 1, 0, []), runner.Outcome(0, 0, 2, [])])
+def test_a_failure_or_nothing_tested_is_no_success(outcome):
+    step = runner.Step("unit", "title", None, (), False, False)
+    assert runner.summary([step], {"unit": (outcome, 2)}, 2) == 1
+
+
+def test_a_step_without_its_programs_is_skipped_with_the_reason():
+    step = runner.Step("x", "title", lambda step: runner.Outcome(1, 0, 0, []), ("no-such-program-here",), False, False)
+    assert runner.run_step(step) == runner.Outcome(0, 0, 1, ["skipped: x: not installed: no-such-program-here"])
+
+
+def test_a_command_out_of_time_is_ended_with_its_children(tmp_path):
+    log = tmp_path / "x.log"
+    assert runner.command(["sh", "-c", "sleep 60 & echo $! > %s; wait" % (tmp_path / "child")], log, timeout=1) == 124
+    child = (tmp_path / "child").read_text().strip()
+    assert not os.path.exists("/proc/%s" % child) or "zombie" in pathlib.Path("/proc/%s/status" % child).read_text()
+
+
+def test_names_survive_make(tmp_path):
+    """make hands a value on as it is: quotes, spaces, dollar signs, and nothing of it runs."""
+    value = 'a "b" $HOME $(shell touch %s) `id` c\'d.yml' % (tmp_path / "ran")
+    done = subprocess.run(["make", "--no-print-directory", "-C", str(ROOT), "audit", "INVENTORY=" + value, "PYTHON=" + sys.executable],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no such file or folder: %s" % value in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "ran").exists()
