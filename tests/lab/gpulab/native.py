@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The compiled stand-ins: the driver's library, nvidia-smi and the affinity shim.
+"""The compiled stand-ins: the driver's library, nvidia-smi, and what no file can cover of the kernel.
 
 Built once per source text with the machine's own compiler. The libraries use only symbols that glibc 2.31
 (bullseye) has, and nvidia-smi is linked statically, so one build runs on every base.
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from . import paths
 
-NVML, SMI, AFFINITY = "libnvidia-ml.so.1", "nvidia-smi", "libgpulab-affinity.so"
+NVML, SMI, ANSWERS = "libnvidia-ml.so.1", "nvidia-smi", "libgpulab-kernel.so"
 SHARED = ["-shared", "-fPIC"]
 RECIPES = {
     NVML: ("nvml_stub.c", [*SHARED, "-Wl,-soname," + NVML]),
     SMI: ("fake_smi.c", ["-static"]),
-    AFFINITY: ("affinity.c", SHARED),
+    ANSWERS: ("kernel_answers.c", SHARED),
 }
 
 

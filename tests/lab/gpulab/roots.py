@@ -68,9 +68,9 @@ def firewall(host: Host) -> str:
 def install_gpu(host: Host, upper: Path, built: Path) -> None:
     """The scenario, and the stand-ins that read it."""
     write(upper / "etc/gpu-lab/cpus", f"{host.threads}\n")
-    write(upper / "etc/ld.so.preload", f"/{LIBRARIES}/{native.AFFINITY}\n")
+    write(upper / "etc/ld.so.preload", f"/{LIBRARIES}/{native.ANSWERS}\n")
     (upper / LIBRARIES).mkdir(parents=True, exist_ok=True)
-    shutil.copy2(built / native.AFFINITY, upper / LIBRARIES)
+    shutil.copy2(built / native.ANSWERS, upper / LIBRARIES)
     text = scenario.text_for(host)
     if not text:
         return
@@ -99,6 +99,7 @@ def populate(host: Host, public_key: str, built: Path) -> None:
     (upper / "root/.ssh").chmod(0o700)
     write(upper / "etc/gpu-lab/net", f"ip={host.ip}\ngw={paths.NET}.0.1\nrate={host.rate}\nssh={host.ssh}\nnft='{firewall(host)}'\n")
     write(upper / "etc/gpu-lab/init", INIT, 0o755)
+    (upper / "data").mkdir(exist_ok=True)  # where the lab's workload form puts everything
     install_gpu(host, upper, built)
     if not host.python:                    # 0:0 character devices are overlayfs whiteouts
         (upper / "usr/bin").mkdir(parents=True, exist_ok=True)
