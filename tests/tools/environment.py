@@ -214,7 +214,8 @@ def _pip(arguments, folder, wheelhouse, quiet=False):
         tail = []
         for line in process.stdout:
             handle.write(line)
-            tail = (tail + [line.rstrip()])[-8:]
+            if "Retrying" not in line:
+                tail = (tail + [line.rstrip()[:240]])[-6:]
             if (line.startswith("Collecting") and not quiet) or "Retrying" in line:
                 say("    " + line.strip().split(" (from ")[0][:120])
         code = process.wait()
@@ -222,7 +223,8 @@ def _pip(arguments, folder, wheelhouse, quiet=False):
         if wheelhouse:
             advice = "The folder WHEELHOUSE must hold every wheel for this Python; make it on a connected machine with: make wheelhouse"
         else:
-            advice = "Behind a proxy set HTTPS_PROXY, with an index of your own PIP_INDEX_URL, without a network WHEELHOUSE=folder (see README)"
+            advice = ("Behind a proxy set HTTPS_PROXY, with a certificate authority of your own PIP_CERT, with an index of your own PIP_INDEX_URL, "
+                      "without a network WHEELHOUSE=folder (see README)")
         raise ToolError("pip failed (exit %d). %s\n%s\nThe whole output: %s" % (code, advice, "\n".join("    " + line for line in tail), log))
 
 
