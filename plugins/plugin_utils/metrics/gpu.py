@@ -17,7 +17,7 @@ define("gpu.kinds", "count", "different product names among the GPUs that answer
 define("gpu.unexpected_names", "count", "GPUs whose name isn't the expected gpu_name", ("gpu.gpus[].name", "expected.gpu_name"),
        "型号与期望的 gpu_name 不符的 GPU 数量")
 define("gpu.driver_state", "word", "ok, partial, or the kind of failure: timeout, stuck, version_mismatch, driver_not_loaded, crashed, other",
-       ("gpu.state", "gpu.error_kind"), "ok、partial 或故障类型：timeout、stuck、version_mismatch、driver_not_loaded、crashed、other")
+       ("gpu.state", "gpu.error_kind"), "ok、partial 或故障类型：timeout、stuck、version_mismatch、driver_not_loaded、crashed、other", good="ok")
 
 _BROKEN_KINDS = ("timeout", "stuck", "version_mismatch", "driver_not_loaded", "crashed", "other")
 

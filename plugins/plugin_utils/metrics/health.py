@@ -29,7 +29,7 @@ _SUMS = (
 for _name, _field, _en, _zh in _FLAGS + _SUMS:
     define(_name, "count", _en, ("gpu.gpus[].%s" % _field,), _zh)
 define("health.recovery_action", "word", "the driver's recovery action of the worst GPU: none, reset, reboot, drain_p2p, drain_and_reset, other words as they are",
-       ("gpu.gpus[].recovery_action",), "最差 GPU 上驱动给出的恢复动作：none、reset、reboot、drain_p2p、drain_and_reset，其他词原样保留")
+       ("gpu.gpus[].recovery_action",), "最差 GPU 上驱动给出的恢复动作：none、reset、reboot、drain_p2p、drain_and_reset，其他词原样保留", good="none")
 define("health.temperature_headroom_celsius", "celsius",
        "coolest margin to hardware slowdown: temperature_headroom_celsius less temperature_slowdown_tlimit_celsius where the driver gives T.Limit",
        ("gpu.gpus[].temperature_headroom_celsius", "…temperature_slowdown_tlimit_celsius"),

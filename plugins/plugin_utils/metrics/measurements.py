@@ -6,14 +6,6 @@ from __future__ import annotations
 
 from .registry import mapping, maps, text
 
-# What a user runs to get each measurement; the words of the advice.
-COMMANDS = {
-    "workload_probe": "ansible-playbook trainops.gpu_audit.measure --tags workload -l HOST",
-    "storage_benchmark": "ansible-playbook trainops.gpu_audit.measure --tags storage -l HOST",
-    "transfer_benchmark": "ansible-playbook trainops.gpu_audit.measure --tags network -l HOST",
-    "request_benchmark": "ansible-playbook trainops.gpu_audit.measure --tags requests -l HOST",
-}
-
 
 def find_measurement(state, name, module, matches=None):
     """The newest usable measurement of a module ({"result": map, ...}), None after marking `name` absent with what would answer it.

@@ -13,11 +13,11 @@ TEXT_LIMIT = 200
 NUMBER_LIMIT = 2**80
 
 
-def define(name, unit, formula, inputs=(), formula_zh=""):
-    """Registers a metric once, at import: `unit` is a key of numbers.UNITS or "" for a count or word."""
+def define(name, unit, formula, inputs=(), formula_zh="", good=None):
+    """Registers a metric once, at import. `unit` is a key of numbers.UNITS; `good` is the word (of unit "word") that nothing is wrong with."""
     if name in DEFINITIONS:
         raise ValueError("metric %s is defined twice" % name)
-    DEFINITIONS[name] = {"name": name, "unit": unit, "formula": formula, "formula_zh": formula_zh, "inputs": tuple(inputs)}
+    DEFINITIONS[name] = {"name": name, "unit": unit, "formula": formula, "formula_zh": formula_zh, "inputs": tuple(inputs), "good": good}
 
 
 def definition(name):

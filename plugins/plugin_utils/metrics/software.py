@@ -10,7 +10,7 @@ from .registry import define, flag, maps, number, text
 define("software.driver_support", "word",
        "ok, below_toolkit (runs by minor-version compatibility) or too_old (below the floor of that CUDA major) for the newest CUDA found: "
        "toolkits, torch builds, nvidia-cuda-runtime packages", ("software.driver_version", "software.cuda_toolkits", "software.python_environments", "compat.yml"),
-       "针对主机上最新的 CUDA（工具包、torch 构建、nvidia-cuda-runtime 包）：ok、below_toolkit（靠次版本兼容运行）或 too_old（低于该 CUDA 主版本的下限）")
+       "针对主机上最新的 CUDA（工具包、torch 构建、nvidia-cuda-runtime 包）：ok、below_toolkit（靠次版本兼容运行）或 too_old（低于该 CUDA 主版本的下限）", good="ok")
 define("software.driver_mismatch", "bool", "true when the loaded kernel module and the installed driver have different versions",
        ("software.driver_module_version", "software.driver_version"), "已加载的内核模块与已安装的驱动版本不同则为 true")
 define("software.nouveau_loaded", "bool", "true when the nouveau module is loaded", ("software.nouveau_loaded",), "加载了 nouveau 模块则为 true")

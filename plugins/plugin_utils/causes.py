@@ -1,0 +1,165 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What to do next: causes instead of hosts, ordered by how many hosts each alone holds back; and what isn't answered yet."""
+
+from __future__ import annotations
+
+from . import messages
+from .metrics.registry import DEFINITIONS
+from .numbers import format_number
+from .findings import show
+
+# A failing check that follows from another failing check of the same host: mending the other mends it.
+FOLLOWS_FROM = {
+    "health.hw_slowdown_samples": ("health.hw_thermal_samples", "health.power_brake_samples"),
+    "health.temperature_headroom_celsius": ("health.hw_thermal_samples",),
+    "health.sw_thermal_samples": ("health.hw_thermal_samples",),
+    "health.recovery_action": ("health.remapped_rows_pending", "health.remapped_rows_failure", "health.ecc_uncorrectable_volatile",
+                               "health.ecc_sram_threshold_exceeded", "health.retired_pages_pending", "gpu.errors"),
+    "gpu.count": ("gpu.driver_state",),
+    "gpu.count_difference": ("gpu.count",),
+    "gpu.driver_state": ("gpu.lost", "gpu.errors"),
+    "storage.path_problems": ("storage.paths_failed",),
+}
+_UNDOCUMENTED = ("unreachable", "error", "not_tried")
+
+
+def find(entries, policies, language, partial=False):
+    """(headline, causes, unanswered) of judged host entries; hosts are told by their index in `entries`.
+
+    A cause: {"check", "status", "title", "detail", "advice", "command", "hosts", "gpus", "frees"}. `check` is "host.unreachable",
+    "host.error" or "host.not_tried" for hosts that gave no document. `frees`: hosts that are held back (from not_ready) by this cause alone.
+    Order: most freed, failures before warnings, most hosts, most GPUs, then by name.
+    """
+    groups = {}
+    for index, entry in enumerate(entries):
+        keys = _host_causes(entry)
+        failing = [key for key in keys if key[1] == "fail"]
+        for key, finding in keys.items():
+            group = groups.setdefault(key, {"hosts": [], "findings": [], "frees": 0, "gpus": 0, "entry": entry})
+            group["hosts"].append(index)
+            group["findings"].append(finding)
+            group["gpus"] += _gpus(entry)
+            group["frees"] += 1 if failing == [key] else 0
+    checks = _checks(policies)
+    found = [_cause(key, group, checks, language) for key, group in groups.items()]
+    found.sort(key=lambda cause: (-cause["frees"], cause["status"] != "fail", -len(cause["hosts"]), -cause["gpus"], cause["check"], cause["detail"]))
+    return _headline(entries, found, policies, language, partial), found, _unanswered(entries, checks, language)
+
+
+def _checks(policies):
+    checks = {}
+    for key in sorted(policies):
+        for name, check in policies[key]["checks"].items():
+            checks.setdefault(name, check)
+    return checks
+
+
+def _gpus(entry):
+    count = entry["hardware"].get("gpu_count")
+    return count if isinstance(count, int) and 0 <= count < 10000 else 0
+
+
+def _host_causes(entry):
+    """{(check, status, what tells it from other causes of that check): finding} of one host."""
+    if entry["verdict"] in _UNDOCUMENTED and not entry["findings"]:
+        kind = entry["errors"][0]["kind"] if entry["verdict"] == "error" and entry["errors"] else ""
+        return {("host." + entry["verdict"], "fail", kind): None}
+    bad = {finding["check"]: finding for finding in entry["findings"] if finding["status"] in ("fail", "warn")}
+    causes = {}
+    for name, finding in bad.items():
+        if any(bad.get(other, {}).get("status") == "fail" for other in FOLLOWS_FROM.get(name, ())):
+            continue
+        actual = finding.get("actual")
+        causes[(name, finding["status"], finding.get("cause") or (actual if isinstance(actual, str) else ""))] = finding
+    return causes
+
+
+def _cause(key, group, checks, language):
+    name, status, what = key
+    cause = {"check": name, "status": status, "hosts": group["hosts"], "gpus": group["gpus"], "frees": group["frees"], "command": None}
+    if name.startswith("host."):
+        verdict = name[5:]
+        cause.update(title=messages.text(language, "cause." + verdict), detail=group["entry"]["reason"],
+                     advice=messages.text(language, "cause.advice." + verdict))
+        return cause
+    check = checks[name]
+    first = group["findings"][0]
+    advice = {finding.get("advice") for finding in group["findings"]}
+    cause.update(title=check["title"][language], detail=_detail(check, group["findings"], what, language),
+                 advice=first["advice"] if len(advice) == 1 and first.get("advice") else (check["advice"] or {}).get(language), command=check["command"])
+    return cause
+
+
+def _detail(check, found, what, language):
+    """What the hosts of one cause have in common: a word, or the span of their figures beside what is required."""
+    definition = DEFINITIONS.get(check["metric"] or "")
+    unit = definition["unit"] if definition else ""
+    if what:
+        return messages.word(language, what)
+    figures = [finding["actual"] for finding in found if isinstance(finding.get("actual"), (int, float))]
+    if not figures:
+        return show(found[0].get("actual"), unit, language)
+    low, high = show(min(figures), unit, language), show(max(figures), unit, language)
+    actual = low if low == high else messages.text(language, "cause.range", low=low, high=high)
+    required = found[0].get("required")
+    return messages.text(language, "cause.numeric", actual=actual, required=required) if required else actual
+
+
+def _unanswered(entries, checks, language):
+    """[{"item", "check", "reason", "advice", "hosts"}]: answering checks without an answer, the most hosts first.
+
+    What can't be answered because the driver is broken is left to that cause.
+    """
+    groups = {}
+    for index, entry in enumerate(entries):
+        failed = {finding["check"] for finding in entry["findings"] if finding["status"] == "fail"}
+        for finding in entry["findings"]:
+            if finding["status"] == "unknown" and finding.get("answers") and finding.get("because") not in failed:
+                groups.setdefault((finding["check"], finding["message"], finding.get("advice")), []).append(index)
+    found = [{"item": checks[name]["item"] if name in checks else "", "check": name, "reason": reason, "advice": advice, "hosts": hosts}
+             for (name, reason, advice), hosts in groups.items()]
+    found.sort(key=lambda entry: (-len(entry["hosts"]), entry["check"], entry["reason"]))
+    return found
+
+
+def _headline(entries, found, policies, language, partial):
+    """The report's first sentence or two."""
+    if not entries:
+        return messages.text(language, "headline.none")
+    counts = {}
+    for entry in entries:
+        counts[entry["verdict"]] = counts.get(entry["verdict"], 0) + 1
+    used = sorted({entry["policy"] for entry in entries})
+    purpose = policies[used[0]]["title"][language] if len(used) == 1 and used[0] in policies else messages.text(language, "purpose.mixed")
+    warned = counts.get("ready_with_warnings", 0)
+    parts = [messages.text(language, "headline.ready", ready=counts.get("ready", 0) + warned, hosts=len(entries), purpose=purpose)]
+    if warned:
+        parts.append(messages.text(language, "headline.warnings", count=warned))
+    for verdict in ("unreachable", "error", "not_tried"):
+        if counts.get(verdict):
+            parts.append(messages.text(language, "headline." + verdict, count=counts[verdict]))
+    failing = counts.get("not_ready", 0)
+    if failing:
+        parts.append(_failing(entries, found, failing, language))
+    if counts.get("unproven"):
+        parts.append(messages.text(language, "headline.unproven", count=counts["unproven"]))
+    if partial:
+        parts.append(messages.text(language, "headline.partial"))
+    return ("" if language == "zh" else " ").join(parts)
+
+
+def _failing(entries, found, failing, language):
+    real = [cause for cause in found if cause["status"] == "fail" and not cause["check"].startswith("host.")]
+    common = max(real, key=lambda cause: (len(cause["hosts"]), cause["frees"]))
+    what = common["detail"] if _speaks_for_itself(common) else messages.text(language, "cause.title", title=common["title"], detail=common["detail"])
+    most = len(common["hosts"])
+    if most == failing:
+        return messages.text(language, "headline.one_reason", count=failing, reason=what)
+    key = "headline.reasons" if most * 2 > failing else "headline.several"
+    return messages.text(language, key, count=failing, most=format_number(most), reason=what)
+
+
+def _speaks_for_itself(cause):
+    """A cause whose detail is a whole statement needs no title before it."""
+    return cause["check"] == "software.driver_support"

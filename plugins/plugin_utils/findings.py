@@ -1,0 +1,237 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One check applied to one host's metrics: the finding. Pure; what it compares and what it says is all in the check and the metric."""
+
+from __future__ import annotations
+
+from . import expressions, messages, waivers
+from .metrics.registry import DEFINITIONS
+from .numbers import format_required, format_value
+
+# Worst first: the order of findings in a report.
+STATUS_ORDER = ("fail", "unknown", "warn", "waived", "pass", "not_applicable")
+SIZING_CHECKS = frozenset((
+    "vram.peak_fraction", "compute.cores_per_gpu", "compute.gpu_idle_fraction", "compute.encoder_peak_fraction", "memory.ram_to_vram_ratio",
+    "storage.capacity_headroom_fraction", "storage.read_headroom_ratio", "network.upload_headroom_ratio", "network.download_headroom_ratio",
+    "network.concurrency_headroom_ratio"))
+EVIDENCE_IN_MESSAGE = 4
+EVIDENCE_LIMIT = 16
+VALUE_LIMIT = 300
+
+
+def violated(limit, value, tolerance):
+    """True where a value is on the bad side of a limit ({comparison: bound}), the tolerance counted in the host's favour.
+
+    None where the two can't be compared (a word with a number).
+    """
+    (comparison, bound), = ((key, limit[key]) for key in limit if key != "metric")
+    if comparison in ("below", "above", "at_least", "at_most"):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return None
+        if comparison == "below":
+            return value < bound - tolerance
+        if comparison == "above":
+            return value > bound + tolerance
+        if comparison == "at_least":
+            return value >= bound + tolerance
+        return value <= bound - tolerance
+    if comparison in ("equals", "not_equals"):
+        same = _same(value, bound)
+        return same if comparison == "equals" else not same
+    among = any(_same(value, entry) for entry in bound)
+    return among if comparison == "one_of" else not among
+
+
+def _same(value, bound):
+    """Equality in which true is not 1."""
+    return value == bound and isinstance(value, bool) == isinstance(bound, bool)
+
+
+class Context:
+    """What every check of one host is judged with."""
+
+    def __init__(self, metrics, language, now, waived, leanings, base_missing, variables):
+        self.values = metrics["values"]
+        self.absent = metrics["absent"]
+        self.language = language
+        self.now = now
+        self.waived = waived
+        self.leanings = leanings
+        self.base_missing = base_missing
+        self.variables = variables
+
+
+def answers(check, leanings):
+    """Whether the check answers its item for work that leans on these."""
+    wanted = check["answers"]
+    return bool(wanted) if isinstance(wanted, bool) else any(leaning in wanted for leaning in leanings)
+
+
+def judge(name, check, context):
+    """The finding of one check, never None: {"check", "status", and "actual", "required", "message", "advice", "evidence", "waiver" where they tell more}."""
+    language = context.language
+    if check["when"]:
+        holds = _expression(check["when"], context)
+        if isinstance(holds, dict):
+            return _absent(name, check, holds, context)
+        if not holds:
+            return {"check": name, "status": "not_applicable", "message": messages.text(language, "absent.when_false")}
+    if check["value"]:
+        value = _expression(check["value"], context)
+        metric = value if isinstance(value, dict) else {"value": value, "evidence": ()}
+        if isinstance(value, dict) or value is None:
+            return _absent(name, check, value or {"status": "unknown", "reason": "absent.expression_empty", "params": {}}, context)
+    else:
+        metric = context.values.get(check["metric"])
+        if metric is None:
+            return _absent(name, check, context.absent[check["metric"]], context)
+    status = _status(check, metric["value"])
+    if status is None:
+        return _absent(name, check, {"status": "unknown", "reason": "absent.not_comparable", "params": {"value": str(metric["value"])[:80]}}, context)
+    return _finding(name, check, metric, status, context)
+
+
+def _expression(source, context):
+    """The value of an expression, or an absence where it fails."""
+    try:
+        return expressions.evaluate(source, context.variables())
+    except expressions.ExpressionError as error:
+        return {"status": "unknown", "reason": "absent.expression_failed", "params": {"error": str(error)}}
+
+
+def _status(check, value):
+    """pass, warn or fail; None where value and limit can't be compared."""
+    status = "pass"
+    for level in ("fail", "warn"):
+        limit = check[level]
+        if limit is None:
+            continue
+        bad = violated(limit, value, check["tolerance"])
+        if bad is None:
+            return None
+        if bad:
+            status = level
+            break
+    if status == "fail" and check["max_status"] != "fail":
+        status = check["max_status"]
+    return "pass" if check["max_status"] == "pass" else status
+
+
+def _absent(name, check, absence, context):
+    """The finding of a check whose metric has no value."""
+    language = context.language
+    if absence["status"] == "not_applicable":
+        return {"check": name, "status": "not_applicable"}
+    finding = {"check": name, "status": "unknown", "message": messages.text(language, absence["reason"], **absence["params"])}
+    if absence["reason"] == "absent.driver_silent":
+        finding["because"] = "gpu.driver_state"
+    if answers(check, context.leanings):
+        finding["answers"] = True
+        finding["advice"] = _answer(absence, language)
+    return _with_waiver(finding, name, context)
+
+
+def _answer(absence, language):
+    """What somebody does to get the value."""
+    module = absence["params"].get("module")
+    if module and "answer." + module in messages.TABLE:
+        return messages.text(language, "answer." + module)
+    return messages.text(language, "answer.form" if absence["reason"] == "absent.form" else "answer.audit")
+
+
+def show(value, unit, language):
+    """A metric's value for people."""
+    shown = messages.word(language, value) if unit == "word" else format_value(value, unit, language)
+    return shown[:VALUE_LIMIT]
+
+
+def required_text(check, language):
+    """What passes: the warn limit's opposite, else the fail limit's; the good word of a metric of words; "" where the check only informs."""
+    limit = check["warn"] or check["fail"]
+    if limit is None:
+        return ""
+    definition = DEFINITIONS.get(check["metric"] or "")
+    if definition and definition["good"]:
+        return messages.word(language, definition["good"])
+    unit = definition["unit"] if definition else ""
+    # The strictest limit counts where both point the same way; a fail limit of another direction is told too.
+    text = format_required(limit, unit, language, check["tolerance"])
+    if check["warn"] and check["fail"] and set(check["warn"]) != set(check["fail"]) and not definition:
+        text += "; " + format_required(check["fail"], unit, language, check["tolerance"])
+    elif check["warn"] and check["fail"] and set(check["warn"]) == {"above"} and set(check["fail"]) == {"below"}:
+        text = format_value(check["fail"]["below"], unit, language)
+    return text
+
+
+def _finding(name, check, metric, status, context):
+    language, value = context.language, metric["value"]
+    definition = DEFINITIONS.get(check["metric"] or "")
+    unit = definition["unit"] if definition else ""
+    finding = {"check": name, "status": status, "actual": value if not isinstance(value, str) else value[:VALUE_LIMIT]}
+    required = required_text(check, language)
+    if required:
+        finding["required"] = required
+    if status == "pass":
+        return finding
+    satisfied = check["satisfied_by"]
+    if satisfied:
+        other = context.values.get(satisfied["metric"])
+        if other is not None and violated(satisfied, other["value"], 0):
+            finding["status"] = "pass"
+            finding["message"] = messages.text(
+                language, "finding.satisfied", title=check["title"][language], actual=show(value, unit, language), metric=satisfied["metric"],
+                value=show(other["value"], DEFINITIONS[satisfied["metric"]]["unit"], language))
+            return finding
+    evidence = list(metric["evidence"])[:EVIDENCE_LIMIT]
+    finding["message"] = _message(check, show(value, unit, language), required, metric["evidence"], language)
+    if evidence:
+        finding["evidence"] = evidence
+    if metric.get("advice"):
+        finding["advice"] = messages.text(language, metric["advice"])
+    if metric.get("cause"):
+        finding["cause"] = messages.text(language, metric["cause"]["key"], **metric["cause"]["params"])
+    if context.base_missing and name in SIZING_CHECKS:
+        finding["advice"] = messages.text(language, "advice.base_figures_missing", fields=", ".join(context.base_missing))
+    return _with_waiver(finding, name, context)
+
+
+def _message(check, actual, required, evidence, language):
+    """One sentence with title, actual and required, then where (GPU and bus id) and what was read there."""
+    key = "finding.limit" if required else "finding.plain"
+    sentence = messages.text(language, key, title=check["title"][language], actual=actual, required=required)
+    places = []
+    for entry in evidence[:EVIDENCE_IN_MESSAGE]:
+        value = entry["value"]
+        places.append("%s: %s" % (entry["what"], evidence_value(entry, language)) if value is not None else str(entry["what"]))
+    if len(evidence) > EVIDENCE_IN_MESSAGE:
+        places.append(messages.text(language, "finding.more", count=len(evidence) - EVIDENCE_IN_MESSAGE))
+    if not places:
+        return sentence
+    return "%s%s%s" % (sentence, "" if language == "zh" else " ", ("；" if language == "zh" else "; ").join(places))
+
+
+def evidence_value(entry, language):
+    """The value of an evidence entry for people; names that end in a unit are printed in it."""
+    what = str(entry["what"])
+    unit = "bytes_per_second" if what.endswith("bytes_per_second") else "bytes" if what.endswith("_bytes") or what == "bytes" else ""
+    if entry.get("source") == "statvfs" and isinstance(entry["value"], int):
+        unit = "bytes"
+    return show(entry["value"], unit, language)
+
+
+def _with_waiver(finding, name, context):
+    """The finding with its waiver: waived while it is in force, told about where it has expired."""
+    waiver = waivers.find(context.waived, name, context.now)
+    if waiver is None:
+        return finding
+    language = context.language
+    finding["waiver"] = {key: waiver[key] for key in ("reason", "expires")}
+    if waiver["expired"]:
+        finding["waiver"]["expired"] = True
+        finding["message"] = messages.text(language, "finding.waiver_expired", message=finding["message"], expires=waiver["expires"], reason=waiver["reason"])
+        return finding
+    key = "finding.waived" if waiver["expires"] else "finding.waived_forever"
+    finding["waiver"]["status"] = finding["status"]
+    finding["status"] = "waived"
+    finding["message"] = messages.text(language, key, message=finding["message"], expires=waiver["expires"] or "", reason=waiver["reason"])
+    return finding
