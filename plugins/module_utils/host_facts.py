@@ -54,7 +54,7 @@ def _collect(subject, host, options):
     timeout = options.get("timeout", DEFAULT_TIMEOUT_SECONDS)
     if subject == "gpu":
         from .facts import gpu
-        return gpu.collect(options.get("gpu_source", "auto"), options.get("nvidia_smi"), options.get("nvidia_smi_output"), timeout,
+        return gpu.collect(options.get("gpu_source", "auto"), options.get("nvidia_smi") or "nvidia-smi", options.get("nvidia_smi_output"), timeout,
                            host.path("/sys"))
     if subject == "cpu":
         from .facts import cpu
