@@ -55,7 +55,7 @@ def _collect(subject, host, options):
     if subject == "gpu":
         from .facts import gpu
         return gpu.collect(options.get("gpu_source", "auto"), options.get("nvidia_smi") or "nvidia-smi", options.get("nvidia_smi_output"), timeout,
-                           host.path("/sys"))
+                           host.root or "/")
     if subject == "cpu":
         from .facts import cpu
         return cpu.collect(host)
