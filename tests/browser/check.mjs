@@ -1,0 +1,135 @@
+// Copyright (c) 2026 The trainops.gpu_audit authors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// Checks one report in headless Chromium: node check.mjs report.html. Prints what is wrong, a line each; exit 1 when anything is.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { FileSystemConfigLoader, HtmlValidate } from "html-validate";
+import { openReport, withBrowser } from "./browser.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const report = resolve(process.argv[2]);
+const url = pathToFileURL(report).href;
+const wrong = [];
+const must = (fine, text) => { if (!fine) wrong.push(text); };
+const settle = (page) => page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 120)));
+const openHosts = (page) => page.evaluate(() => {
+  document.querySelectorAll("details.host:not([hidden]), .cause details, .more").forEach((element, at) => { if (at < 12) element.open = true; });
+});
+const rowNames = (page) => page.evaluate(() => [...document.querySelectorAll(".matrix tbody tr:not(.group)")].filter((row) => row.getClientRects().length).map((row) => row.cells[0].textContent));
+
+async function accessibility(browser, dark, mobile) {
+  const { page, said } = await openReport(browser, url, { dark, mobile, width: mobile ? 390 : 1366, height: mobile ? 844 : 768 });
+  await openHosts(page);
+  await settle(page);
+  await page.evaluate(() => document.querySelectorAll(".facts, .facts details, .fold").forEach((fold) => { fold.open = true; }));
+  await settle(page);
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+  for (const rule of found.violations) {
+    wrong.push(`axe ${dark ? "dark" : "light"} ${mobile ? "phone" : "laptop"}: ${rule.id}: ${rule.nodes.length} × ${rule.nodes[0].html.slice(0, 160)} ${rule.nodes[0].failureSummary.replace(/\s+/g, " ").slice(0, 200)}`);
+  }
+  said.errors.forEach((text) => wrong.push("console: " + text));
+  said.requests.filter((request) => request.split("#")[0] !== url).forEach((request) => wrong.push("request: " + request));
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  must(over <= 0, `the page is ${over} px wider than the ${mobile ? "phone" : "screen"}`);
+  await page.close();
+}
+
+async function firstScreen(browser) {
+  const { page } = await openReport(browser, url);
+  const bottoms = await page.evaluate(() => ["h1", ".verdicts", "#next-title", "#matrix-title", "#open-title"].map((selector) => [selector, document.querySelector(selector).getBoundingClientRect().bottom]));
+  bottoms.forEach(([selector, bottom]) => must(bottom > 0 && bottom <= 768, `${selector} isn't on a laptop's first screen (${Math.round(bottom)} px)`));
+  await page.close();
+}
+
+async function finding(browser) {
+  const { page } = await openReport(browser, url);
+  const all = await rowNames(page);
+  const wanted = all[all.length - 1];
+  const timed = await page.evaluate(() => {
+    const box = document.getElementById("q"), times = {};
+    const time = (name, act) => { const from = performance.now(); act(); document.body.getBoundingClientRect(); times[name] = Math.round(performance.now() - from); };
+    const heads = [...document.querySelectorAll(".matrix thead button")];
+    time("sort", () => heads[0].click());
+    time("sort_back", () => heads[0].click());
+    time("unsort", () => heads[0].click());
+    time("group", () => { const select = document.getElementById("g"); select.value = "model"; select.dispatchEvent(new Event("change")); });
+    time("ungroup", () => { const select = document.getElementById("g"); select.value = ""; select.dispatchEvent(new Event("change")); });
+    box.focus();
+    return times;
+  });
+  console.log("ms: " + JSON.stringify(timed));
+  await page.keyboard.type(wanted);
+  await settle(page);
+  const found = await rowNames(page);
+  must(found.includes(wanted) && found.length <= all.length, `searching for ${wanted} shows ${found.length} rows`);
+  const address = page.url();
+  must(address.includes("q="), "the search isn't in the address: " + address.slice(-80));
+  await page.close();
+  const again = await openReport(browser, address);
+  must(JSON.stringify(await rowNames(again.page)) === JSON.stringify(found), "the address doesn't bring the search back");
+  must(await again.page.$eval("#q", (box) => box.value) === wanted, "the search box isn't filled from the address");
+  await again.page.click("#reset");
+  await settle(again.page);
+  must((await rowNames(again.page)).length === all.length, "reset doesn't show all rows");
+  const chip = await again.page.$eval(".chip[data-verdict]", (button) => { button.click(); return +button.querySelector("b").textContent; });
+  await settle(again.page);
+  must((await rowNames(again.page)).length === Math.min(chip, 200), "a verdict's button doesn't show its hosts");
+  must(await again.page.$eval(".chip[data-verdict]", (button) => button.getAttribute("aria-pressed")) === "true", "a pressed button doesn't say so");
+  await again.page.close();
+}
+
+async function sorting(browser) {
+  const { page } = await openReport(browser, url + "#s=name");
+  const names = await rowNames(page);
+  const sorted = await page.evaluate((given) => [...given].sort(new Intl.Collator(document.documentElement.lang, { numeric: true }).compare), names);
+  must(JSON.stringify(names) === JSON.stringify(sorted), "sorting by name doesn't");
+  must(await page.$eval('th[data-sort="name"]', (head) => head.getAttribute("aria-sort")) === "ascending", "the sorted column doesn't say so");
+  const opened = await page.evaluate(async () => {
+    const link = document.querySelector(".matrix tbody a");
+    link.focus();
+    link.click();
+    await new Promise((done) => setTimeout(done, 300));
+    const host = document.querySelector(link.getAttribute("href"));
+    return { open: host.open, text: host.querySelector(".body").textContent.length, focus: document.activeElement.closest("details.host") === host, hash: location.hash.includes("h=") };
+  });
+  must(opened.open && opened.text > 20, "a host doesn't open from the matrix");
+  must(opened.focus, "the keyboard doesn't follow to the opened host");
+  must(opened.hash, "the opened host isn't in the address");
+  await page.close();
+}
+
+async function withoutScript(browser) {
+  const { page } = await openReport(browser, url, { script: false });
+  const rows = await page.$$eval(".matrix tbody tr", (all) => all.filter((row) => row.getClientRects().length).length);
+  const hosts = await page.$$eval("details.host", (all) => all.length);
+  must(rows === hosts && rows > 0, `without JavaScript ${rows} of ${hosts} rows are shown`);
+  await page.close();
+}
+
+async function hostileText(browser) {
+  const { page } = await openReport(browser, url);
+  must(await page.evaluate(() => window.attacked === undefined && document.title !== "attacked"), "a text of a host was run as script");
+  must(await page.$$eval("img, iframe, object, embed", (all) => all.length) === 0, "a text of a host became an element");
+  await page.close();
+}
+
+await withBrowser(async (browser) => {
+  for (const dark of [false, true]) for (const mobile of [false, true]) await accessibility(browser, dark, mobile);
+  await firstScreen(browser);
+  await finding(browser);
+  await sorting(browser);
+  await withoutScript(browser);
+  await hostileText(browser);
+});
+const validator = new HtmlValidate(new FileSystemConfigLoader({
+  root: true, extends: ["html-validate:recommended"],
+  // Attribute and text layout are the generator's; a hidden mark beside its word is decoration.
+  rules: { "long-title": "off", "no-trailing-whitespace": "off", "require-sri": "off", "no-inline-style": "error" },
+}));
+const valid = await validator.validateFile(report);
+for (const file of valid.results) for (const message of file.messages.slice(0, 15)) wrong.push(`html: ${message.line}:${message.column} ${message.ruleId}: ${message.message}`);
+wrong.forEach((text) => console.log("WRONG " + text));
+process.exit(wrong.length ? 1 : 0);
