@@ -11,6 +11,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     auditing,
     run_directory,
     run_pointer,
+    verdict,
     verdict_table,
 )
 
@@ -43,7 +44,7 @@ class ActionModule(ActionBase):
             with run_pointer.locked(process):
                 kept = run_pointer.kept_judged(process)
                 if kept is None:
-                    run = ansible_edge.stored_run(self._templar, self._loader, self._task.args)
+                    run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
                     auditing.keep(process, run, auditing.Judged(auditing.read_report(run), run, ()))
                     kept = run_pointer.kept_judged(process)
         entry = run_pointer.kept_entry(process, name)
@@ -59,6 +60,6 @@ class ActionModule(ActionBase):
             except ValueError as error:
                 raise ValueError("gpu_audit_gate doesn't template: %s" % error) from error
         level = level or "fail"
-        if level not in verdict_table.GATES:
-            raise ValueError("gpu_audit_gate: %r is no gate; use one of %s" % (level, ", ".join(verdict_table.GATES)))
+        if level not in verdict.GATES:
+            raise ValueError("gpu_audit_gate: %r is no gate; use one of %s" % (level, ", ".join(verdict.GATES)))
         return level

@@ -49,7 +49,7 @@ class ActionModule(ActionBase):
                 begun["run_directory"], ansible_edge.play_hosts(task_vars), run_directory.now(), {}, settings["gpu_audit_language"])
             self._record_lost(run, expected, task_vars)
         else:
-            run, expected, finished = ansible_edge.stored_run(self._templar, self._loader, self._task.args), (), None
+            run, expected, finished = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args), (), None
             overrides = self._overrides()
             language = ansible_edge.extra_vars(self._loader).get("gpu_audit_language")
         destination = self._task.args.get("destination")
@@ -74,7 +74,7 @@ class ActionModule(ActionBase):
         if begun is None and ansible_edge.registered(task_vars, hosts, REGISTERED):
             settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, {})
             manifest = {"expected": sorted(hosts), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
-            begun = run_pointer.begin(process, ansible_edge.output_dir(self._templar, self._loader), manifest, settings)
+            begun = run_pointer.begin(process, ansible_edge.output_dir(self._templar, self._loader, task_vars), manifest, settings)
         return begun
 
     def _record_lost(self, run, names, task_vars):

@@ -32,17 +32,17 @@ class ActionModule(ActionBase):
         result.pop("invocation", None)
         result["changed"] = False
         try:
-            result.update(self._render())
+            result.update(self._render(task_vars or {}))
         except (run_directory.RunDirectoryError, ValueError) as error:
             result.update(failed=True, msg=str(error))
         return result
 
-    def _render(self):
+    def _render(self, task_vars):
         process = ansible_edge.process_tmp()
         begun = run_pointer.current(process)
         kept = run_pointer.kept_judged(process)
         if kept is None:
-            run = ansible_edge.stored_run(self._templar, self._loader, self._task.args)
+            run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
             kept = {"run_directory": run, "folder": self._task.args.get("destination") or run}
         settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, begun["settings"] if begun else {})
         report = auditing.read_report(kept["folder"])

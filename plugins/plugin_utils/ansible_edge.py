@@ -148,18 +148,20 @@ def run_settings(templar, loader, defaults, begun):
     return {**defaults, **begun, **{name: value for name, value in given.items() if value not in (None, "")}}
 
 
-def output_dir(templar, loader, given=None):
-    """Where runs are kept, for an action that may not ask a host: what it was given, -e gpu_audit_output_dir, the default."""
+def output_dir(templar, loader, task_vars, given=None):
+    """Where runs are kept: what the task says, -e gpu_audit_output_dir, the variable of the host at hand if it templates, the default."""
     extra = extra_vars(loader).get("gpu_audit_output_dir")
     if not given and extra:
         given = template_one(templar, extra)
+    if not given:
+        given = template_each(templar, task_vars, ["gpu_audit_output_dir"])[0].get("gpu_audit_output_dir")
     return os.path.abspath(os.path.expanduser(given or run_directory.DEFAULT_OUTPUT_DIR))
 
 
-def stored_run(templar, loader, args):
+def stored_run(templar, loader, task_vars, args):
     """The folder of the stored run that is meant: the argument `run`, -e gpu_audit_run, the latest."""
     wanted = args.get("run") or extra_vars(loader).get("gpu_audit_run") or "latest"
-    return run_directory.find_run(output_dir(templar, loader, args.get("output_dir")), template_one(templar, wanted))
+    return run_directory.find_run(output_dir(templar, loader, task_vars, args.get("output_dir")), template_one(templar, wanted))
 
 
 def truth(value):

@@ -12,6 +12,8 @@ from .report import json_report
 
 REPORT_FILE = "report.json"
 # A report of 1,000 hosts is about 5 MB.
+# Kinds of errors that the audit's own settings cause, not the host.
+_OWN_KINDS = ("invalid", "template", "policy", "workload", "expected")
 REPORT_LIMIT_BYTES = 1024 * 1024 * 1024
 
 
@@ -53,7 +55,7 @@ def judge_stored(run, expected=(), overrides=None, finished=None, language=None,
     shown = dict(manifest, expected=sorted(names.names))
     # An interrupted run has no end; the last thing that is known to have happened stands for it.
     shown["finished"] = manifest["finished"] or _last_moment(run, names.names, manifest)
-    shown["partial"] = manifest["finished"] is None or bool(manifest["partial"])
+    shown["partial"] = finished is None and bool(manifest["partial"]) and _any_missing(run, names.names)
     language = language or manifest.get("language") or "en"
     policies = _Policies(manifest["policies"], overrides, folders)
     hosts = [_judge_one(run, name, overrides, policies, shown["finished"], language) for name in names.names]
@@ -102,19 +104,10 @@ def _judge_one(run, name, overrides, policies, now, language):
     key = inputs["policy"] if isinstance(inputs["policy"], str) and inputs["policy"] else collecting.DEFAULT_POLICY
     inputs["policy"] = key
     found = policies.get(key)
-    problem = found.get("error")
-    checks = found.get("policy")
-    if checks is not None:
-        try:
-            policy.apply_thresholds(checks, inputs["thresholds"])
-        except policy.PolicyError as error:
-            problem = str(error)
-    if document is not None and document["facts"] is not None and (problem or inputs["errors"]):
-        message = problem or "; ".join("%s: %s" % (entry.get("variable"), entry.get("message")) for entry in inputs["errors"])
-        document = run_directory.error_document(name, "invalid", message, document.get("collected_at"))
-    if problem:
-        checks, inputs["thresholds"] = {"name": key, "leans_on": [], "checks": {}}, []
-    return judge.judge_host(document, inputs, checks, now, language)
+    if "error" in found and document is not None and document["facts"] is not None:
+        # Judging only knows that there is no policy; why there is none belongs into the report.
+        document = run_directory.error_document(name, "invalid", found["error"], document.get("collected_at"))
+    return judge.judge_host(document, inputs, found.get("policy"), now, language)
 
 
 def merge_thresholds(stored, given):
@@ -122,6 +115,10 @@ def merge_thresholds(stored, given):
     merged = {str(entry.get("variable")): entry for entry in stored if isinstance(entry, dict)}
     merged.update((entry["variable"], entry) for entry in given)
     return [merged[key] for key in sorted(merged)]
+
+
+def _any_missing(run, names):
+    return any(not os.path.lexists(run_directory.host_path(run, name)) for name in names)
 
 
 def _last_moment(run, names, manifest):
@@ -175,7 +172,7 @@ def nothing_judged(report):
     messages = []
     for host in report["hosts"]:
         errors = host.get("errors") or []
-        if host.get("verdict") != "error" or not errors or any(entry.get("kind") not in ("invalid", "template") for entry in errors):
+        if host.get("verdict") != "error" or not errors or any(entry.get("kind") not in _OWN_KINDS for entry in errors):
             return None
         messages.append(errors[0].get("message"))
     return messages[0] if messages else None

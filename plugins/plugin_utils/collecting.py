@@ -87,8 +87,7 @@ def host_document(name, facts, measurements=(), stale=(), collected_at=None):
 
 def failure(result):
     """(kind, message) of a module result that holds no facts."""
-    message = result.get("msg")
-    message = message if isinstance(message, str) and message.strip() else "the module failed without a message"
+    message = own_words(result.get("msg")) or "the module failed without a message"
     detail = next((result[key] for key in ("module_stderr", "stderr", "module_stdout") if isinstance(result.get(key), str) and result[key].strip()), "")
     if detail and detail.strip() not in message:
         message = "%s: %s" % (message.rstrip(". :\n"), tail(detail))
@@ -96,6 +95,13 @@ def failure(result):
     if result.get("rc") in (126, 127):
         return "no_python", message
     return "module_failed", message
+
+
+def own_words(message):
+    """A result's message in one line without what newer Ansible versions put before it; empty for anything but text."""
+    if not isinstance(message, str):
+        return ""
+    return re.sub(r"^(Task failed: |Action failed: )*", "", " ".join(message.split()))
 
 
 def tail(text, limit=600):
@@ -177,4 +183,4 @@ def lost_document(name, result, collected_at):
         kind = "template"
     else:
         return None
-    return run_directory.error_document(name, kind, re.sub(r"^Task failed: ", "", failure(result)[1]), collected_at)
+    return run_directory.error_document(name, kind, failure(result)[1], collected_at)

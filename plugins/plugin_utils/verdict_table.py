@@ -7,14 +7,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-FIVE = ("vram", "compute", "memory", "storage", "network")
-VERDICTS = ("unreachable", "error", "not_tried", "not_ready", "unproven", "ready_with_warnings", "ready")
-GATES = ("fail", "unproven", "warn")
-_REFUSED = {
-    "fail": frozenset(("unreachable", "error", "not_tried", "not_ready")),
-    "unproven": frozenset(("unreachable", "error", "not_tried", "not_ready", "unproven")),
-    "warn": frozenset(("unreachable", "error", "not_tried", "not_ready", "unproven", "ready_with_warnings")),
-}
+from . import verdict as verdicts
+from .policy import CHECKLIST
+
 # One letter an item, so that the table doesn't live by colour.
 _MARKS = {"pass": "+", "warn": "!", "fail": "X", "unknown": "?", "not_applicable": "-", "waived": "w"}
 _STATUS_ORDER = {"fail": 0, "unknown": 1, "warn": 2}
@@ -32,7 +27,6 @@ TEXTS = {
     "gpus": ("GPUs", "GPU"),
     "verdict": ("verdict", "结论"),
     "reason": ("why", "原因"),
-    "no_gpu": ("no NVIDIA GPU (PCI)", "没有 NVIDIA GPU（PCI）"),
     "more": ("... and {n} more hosts: see the report", "……另有 {n} 台主机，见报告"),
     "marks": (
         "vram compute memory storage network: + pass  ! warn  X fail  ? not answered  - not applicable",
@@ -44,10 +38,12 @@ TEXTS = {
     "refused": ("{host} is below the gate ({gate}): {verdict}", "{host} 未达到准入门槛（{gate}）：{verdict}"),
     "passed": ("{host} passes the gate ({gate}): {verdict}", "{host} 达到准入门槛（{gate}）：{verdict}"),
     "remedy": ("do: {text}", "处理：{text}"),
-    "collected": ("collected", "已采集"),
-    "seconds": ("{n} s", "{n} 秒"),
-    "progress": ("{done}/{total} hosts", "{done}/{total} 台主机"),
-    "lost": ("{n} without answer", "{n} 台无应答"),
+    "collected": ("ok", "完成"),
+    "failed": ("failed", "失败"),
+    "ignored": (" (ignored)", "（已忽略）"),
+    "no_hosts": ("no hosts matched", "没有匹配的主机"),
+    "hosts": ("hosts", "台主机"),
+    "seconds": ("s", "秒"),
     "interrupted": ("Interrupted: the report of what there is, marked partial", "已中断：已按现有数据生成报告，并标记为不完整"),
     "gpu_state_ok": ("", ""),
     "gpu_state_no_hardware": ("no NVIDIA GPU (PCI)", "没有 NVIDIA GPU（PCI）"),
@@ -93,7 +89,9 @@ def cut(line, columns):
 
 
 def describe_gpus(count, name, state, language):
-    """'8 x NVIDIA H100 80GB HBM3', or what is wrong with them."""
+    """'8 x NVIDIA H100 80GB HBM3', or what is wrong with them. A count of 0 comes from PCI."""
+    if count == 0 and not state:
+        state = "no_hardware"
     said = text(language, "gpu_state_" + state) if "gpu_state_%s" % state in TEXTS else clean(state or "", 40)
     if not count:
         return said or "-"
@@ -148,8 +146,8 @@ def _row(host, language):
     return (
         clean(host.get("name") or "", 80),
         gpus,
-        text(language, verdict) if verdict in VERDICTS else clean(verdict or "", 20),
-        "".join(_MARKS.get(checklist.get(item), " ") for item in FIVE),
+        text(language, verdict) if verdict in verdicts.VERDICTS else clean(verdict or "", 20),
+        "".join(_MARKS.get(checklist.get(item), " ") for item in CHECKLIST),
         reason(host) if verdict != "ready" else "",
     )
 
@@ -170,10 +168,10 @@ def gate_entry(host, checks):
 
 
 def gate(name, entry, level, language):
-    """(refused, message) for a host. `entry` is its `gate_entry`, None when it was not judged; `level` is one of GATES."""
+    """(refused, message) for a host. `entry` is its `gate_entry`, None when it was not judged; `level` is a gate level."""
     verdict = entry["verdict"] if entry else "not_tried"
-    refused = verdict in _REFUSED[level] or verdict not in VERDICTS
-    shown = text(language, verdict) if verdict in VERDICTS else clean(verdict or "", 20)
+    refused = verdict not in verdicts.VERDICTS or verdicts.refuses(level, verdict)
+    shown = text(language, verdict) if verdict in verdicts.VERDICTS else clean(verdict or "", 20)
     message = text(language, "refused" if refused else "passed", host=clean(name, 80), gate=level, verdict=shown)
     if refused:
         parts = entry["reasons"] if entry else [text(language, "not_judged")]

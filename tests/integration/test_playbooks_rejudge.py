@@ -1,0 +1,164 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Judging stored runs again: same input, same bytes; other rules; broken and interrupted runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+from playbook_site import DEAD, LOCAL, POOR, Site
+
+PROGRESS = {"ANSIBLE_STDOUT_CALLBACK": "trainops.gpu_audit.progress"}
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def again(site, *arguments, **environment):
+    """rejudge without an inventory: it could reach no host if it tried."""
+    return site.play("rejudge", "-e", "gpu_audit_output_dir=%s" % site.output, *arguments, inventory=False, **environment)
+
+
+def written(site):
+    return {path.name: path.read_bytes() for path in site.latest.iterdir() if path.is_file()}
+
+
+def test_the_same_run_gives_the_same_bytes(site):
+    site.inventory({"a": LOCAL, "b": POOR, "c": DEAD})
+    assert site.play("audit").returncode == 0
+    first = written(site)
+    done = again(site)
+    assert done.returncode == 0, done.stdout
+    assert written(site) == first
+
+
+def test_other_rules_give_other_verdicts_and_leave_the_documents(site):
+    site.inventory({"a": LOCAL, "b": POOR})
+    site.play("audit")
+    before = {name: (site.latest / "inputs" / (name + ".json")).read_bytes() for name in "ab"}
+    done = again(site, "-e", json.dumps({"gpu_audit_thresholds_poor": {"memory.total_bytes": {"fail": 2}}}))
+    assert done.returncode == 0 and site.verdicts() == {"a": "ready", "b": "ready"}
+    strict = site.folder / "strict.yml"
+    strict.write_text("name: strict\nextends: lenient.yml\nchecks:\n  memory.total_bytes: {fail: {below: 1.0e+30}}\n")
+    done = again(site, "-e", "gpu_audit_policy=strict.yml")
+    assert done.returncode == 0 and site.verdicts()["a"] == "not_ready", done.stdout
+    assert {name: (site.latest / "inputs" / (name + ".json")).read_bytes() for name in "ab"} == before
+
+
+def test_into_another_folder_the_run_stays_as_it_was(site):
+    site.inventory({"a": LOCAL})
+    site.play("audit")
+    first = written(site)
+    done = again(site, "-e", "gpu_audit_rejudge_dir=%s" % (site.folder / "other"), "-e", "gpu_audit_language=zh")
+    assert done.returncode == 0 and written(site) == first
+    assert json.loads((site.folder / "other" / "report.json").read_text())["run"]["language"] == "zh"
+    assert (site.folder / "other" / "report.html").is_file()
+
+
+def test_by_id_by_path_and_one_that_is_not_there(site):
+    site.inventory({"a": LOCAL})
+    site.play("audit")
+    run = site.runs()[0]
+    assert again(site, "-e", "gpu_audit_run=%s" % run).returncode == 0
+    assert again(site, "-e", "gpu_audit_run=%s" % (site.output / run)).returncode == 0
+    done = again(site, "-e", "gpu_audit_run=nosuch")
+    assert done.returncode == 2 and "no run 'nosuch'" in done.stdout and run in done.stdout
+
+
+def test_a_typo_in_the_other_policy_is_told(site):
+    site.inventory({"a": LOCAL})
+    site.play("audit")
+    done = again(site, "-e", "gpu_audit_policy=trainin")
+    assert done.returncode == 2 and "training" in done.stdout and "Traceback" not in done.stdout
+
+
+def test_documents_that_nobody_should_trust(site):
+    names = ["empty", "foreign", "garbage", "giant", "good", "link", "missing", "truncated"]
+    site.inventory({name: LOCAL for name in names})
+    site.play("audit")
+    hosts = site.latest / "hosts"
+    (hosts / "empty.json").write_text("")
+    (hosts / "foreign.json").write_bytes((hosts / "good.json").read_bytes())
+    (hosts / "garbage.json").write_bytes(b"\xff\xfe\x00{")
+    with open(hosts / "giant.json", "wb") as stream:
+        stream.truncate(64 * 1024 * 1024)
+    (hosts / "link.json").unlink()
+    os.symlink("/etc/passwd", hosts / "link.json")
+    (hosts / "missing.json").unlink()
+    (hosts / "truncated.json").write_bytes((hosts / "good.json").read_bytes()[:1000])
+    (hosts / "README.json").write_text("{}")
+    done = again(site)
+    assert done.returncode == 0 and "Traceback" not in done.stdout, done.stdout
+    assert site.verdicts() == {name: "ready" if name == "good" else "not_tried" if name == "missing" else "error" for name in names}
+    errors = {host["name"]: host["errors"][0]["message"] for host in site.report()["hosts"] if host["errors"]}
+    assert "empty" in errors["empty"] and "another host, 'good'" in errors["foreign"] and "UTF-8" in errors["garbage"]
+    assert "too large" in errors["giant"] and "symbolic link" in errors["link"] and "cut off" in errors["truncated"]
+    assert "root:" not in json.dumps(site.report())
+    assert "README.json" in done.stdout
+
+
+def test_a_run_without_its_manifest_is_still_judged(site):
+    site.inventory({"a": LOCAL, "b": POOR})
+    site.play("audit")
+    (site.latest / "run.json").unlink()
+    done = again(site)
+    assert done.returncode == 0 and site.verdicts() == {"a": "ready", "b": "not_ready"}
+    assert "run.json" in done.stdout
+
+
+def interrupted(site, **environment):
+    """An audit of a quick host and one that never answers, interrupted when the quick one is done; gives exit code and output."""
+    hanging = site.folder / "python-that-hangs"
+    hanging.write_text("#!/bin/sh\nexec sleep 300\n")
+    hanging.chmod(0o755)
+    site.inventory({"a-quick": LOCAL, "b-hangs": dict(LOCAL, ansible_python_interpreter=str(hanging)), "c-broken": dict(LOCAL, ansible_host="{{ nope }}")})
+    process = subprocess.Popen(site.command("audit", "--forks", "3"), cwd=site.folder, env=site.environment(**environment), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list(site.output.glob("2*/hosts/a-quick.json")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    # As a terminal does it: everybody in the foreground gets the signal.
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        output = process.communicate(timeout=60)[0]
+    finally:
+        kill_group(process.pid)
+    return process.returncode, output
+
+
+def kill_group(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def test_after_ctrl_c_the_callback_reports_what_there_is(site):
+    code, output = interrupted(site, **PROGRESS)
+    assert code != 0
+    assert site.verdicts() == {"a-quick": "ready", "b-hangs": "not_tried", "c-broken": "error"}, output
+    assert site.report()["run"]["partial"] is True and "Traceback" not in output
+    assert "marked partial" in output
+
+
+def test_after_ctrl_c_without_the_callback_rejudge_reports_what_there_is(site):
+    interrupted(site)
+    run = site.runs()[0]
+    assert not pathlib.Path(site.latest).exists()
+    assert again(site, "-e", "gpu_audit_run=%s" % run).returncode == 0
+    report = json.loads((site.output / run / "report.json").read_text())
+    verdicts = {host["name"]: host["verdict"] for host in report["hosts"]}
+    assert verdicts["a-quick"] == "ready" and verdicts["b-hangs"] == "not_tried" and len(verdicts) == 3
+    assert report["run"]["partial"] is True
+    first = (site.output / run / "report.html").read_bytes()
+    again(site, "-e", "gpu_audit_run=%s" % run)
+    assert (site.output / run / "report.html").read_bytes() == first
