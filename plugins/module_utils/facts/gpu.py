@@ -147,7 +147,7 @@ def _collect_smi(document, program, timeout_seconds):
         answer = parse_query_xml(result.stdout)
     except NotNvidiaSmi as error:
         if result.rc == 0 and not result.truncated:
-            _fail(document, "other", "check_nvidia_smi", "nvidia-smi -q -x: %s" % error)
+            _fail(document, "tool_missing", "check_nvidia_smi", "%s -q -x is not usable: %s" % (clean_text(program), error))
             return
     broken = answer is None or bool(answer["warnings"]) or result.timed_out
     if result.rc != 0 or result.truncated:
@@ -269,7 +269,7 @@ def decide_state(document, surroundings, module_loaded):
             return "driver_broken"
         return "no_hardware"
     if kind == "tool_missing":
-        if module_loaded:
+        if module_loaded or document["hint"] == "check_nvidia_smi":
             return "tool_missing"
         drivers = {function["driver"] for function in document["pci"]}
         _fail(document, "driver_not_loaded", "replace_nouveau" if "nouveau" in drivers else "install_driver",
@@ -281,26 +281,35 @@ def decide_state(document, surroundings, module_loaded):
 
 
 def parse_captured(text):
-    """Saved output of `nvidia-smi -q -x` -> the gpu document; PCI is unknown."""
+    """Saved output of `nvidia-smi -q -x` -> the gpu document; PCI is unknown. Text that tells nothing about the machine: state `tool_missing`."""
     document = _document()
     try:
         answer = parse_query_xml(text)
     except NotNvidiaSmi as error:
+        # A saved error message is an answer too.
         words = clean_text(text, 300)
-        code = next((meant for said, meant in smi._WORDS if said in words.lower()), None)
-        kind, hint = smi.EXITS.get(code, ("other", "check_nvidia_smi"))
-        _fail(document, kind, hint, words if code else "not the output of nvidia-smi -q -x: %s" % error)
-        document["state"] = "not_permitted" if kind == "no_permission" else "no_hardware" if code == smi.NO_DEVICES else "driver_broken"
+        meant = smi.meaning(words)
+        kind, hint = smi.EXITS.get(meant, ("tool_missing", "check_nvidia_smi"))
+        _fail(document, kind, hint, words if meant else "not the output of nvidia-smi -q -x: %s" % error)
+        document["state"] = {"no_permission": "not_permitted", "tool_missing": "tool_missing"}.get(kind, "driver_broken")
+        if meant == smi.NO_DEVICES:
+            document["state"] = "no_hardware"
         return _finish(document)
     _take(document, "nvidia-smi", answer)
-    if not answer["gpus"] and not answer["reported_count"] and not answer["warnings"]:
+    if answer["warnings"] and not answer["gpus"]:
+        _fail(document, "tool_missing", "check_nvidia_smi", "no GPU is whole in the text: it was cut off")
+        document["state"] = "tool_missing"
+    elif not answer["gpus"]:
         document["state"] = "no_hardware"
-        return _finish(document)
-    if not answer["warnings"] and (answer["reported_count"] or 0) > len(answer["gpus"]) > 0:
+    elif not answer["warnings"] and (answer["reported_count"] or 0) > len(answer["gpus"]):
         # `-i` shows some GPUs and still counts all: nothing says that the others don't answer.
         document["warnings"].append("the text holds %d of %d GPUs" % (len(answer["gpus"]), answer["reported_count"]))
-        document["state"] = decide_state(dict(document, reported_count=None), "container", True)
+        alone = dict(document, reported_count=None)
+        document["state"] = decide_state(alone, "container", True)
+        _fail(document, alone["error_kind"], alone["hint"], alone["error"])
     else:
+        if (answer["reported_count"] or 0) > len(answer["gpus"]):
+            document["error"] = answer["warnings"][0]
         document["state"] = decide_state(document, "container", True)
     return _finish(document)
 

@@ -36,7 +36,7 @@ _ABSENT = {"": NOT_SUPPORTED, "n/a": NOT_SUPPORTED, "not supported": NOT_SUPPORT
            "requested functionality has been deprecated": NOT_SUPPORTED, "function not found": NOT_SUPPORTED, "not found": NOT_SUPPORTED,
            "insufficient permissions": NOT_PERMITTED, "no permission": NOT_PERMITTED, "not permitted": NOT_PERMITTED}
 _FAILED = re.compile(r"err!|error|unknown|fail|lost$|requires reset|timeout|timed out|corrupted|no data|blocked|not ready|invalid|mismatch")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_CONTROL = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _BUS_ID = re.compile(r"([0-9A-Fa-f]{1,8}):([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2})(?:\.([0-7]))?$")
 
 

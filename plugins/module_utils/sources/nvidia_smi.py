@@ -23,6 +23,12 @@ _WORDS = (("version mismatch", 18), ("insufficient permissions", 4), ("couldn't 
 NO_DEVICES = 6
 
 
+def meaning(text):
+    """The exit status that an error message stands for, None where none is known."""
+    lower = text.lower()
+    return next((code for words, code in _WORDS if words in lower), None)
+
+
 def explain(result, timeout_seconds=None):
     """A ProgramResult that is no success -> {"kind", "hint", "text", "code"}; code is the exit status or the one that the words mean."""
     said = clean_text(result.stdout if not result.stdout.lstrip().startswith("<?xml") else "", 300)
@@ -41,7 +47,7 @@ def explain(result, timeout_seconds=None):
         from .forked import signal_name
         return {"kind": "crashed", "hint": "check_kernel_log", "text": "nvidia-smi was ended by %s" % signal_name(-code if code < 0 else code - 128), "code": None}
     if code not in EXITS or code == 1:
-        code = next((meant for words, meant in _WORDS if words in text.lower()), code)
+        code = meaning(text) or code
     kind, hint = EXITS.get(code, ("other", "check_kernel_log"))
     return {"kind": kind, "hint": hint, "text": text or "nvidia-smi ended with status %d" % result.rc, "code": code}
 
