@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+import math
 import os
 import zlib
 
@@ -15,9 +17,9 @@ SCHEMA = "trainops.gpu_audit/facts/1"
 SUBJECTS = ("gpu", "cpu", "memory", "storage", "network", "software", "platform")
 DEFAULT_TIMEOUT_SECONDS = 30
 MAX_TIMEOUT_SECONDS = 600
-# A host is untrusted: (characters a string, entries a list or map) in turn, until the document is small enough.
+# A host is untrusted: (characters a string, entries a list, entries a map) in turn, until the document is small enough. A GPU has 110 fields.
 MAX_DOCUMENT_BYTES = 1000000
-_LIMITS = ((4096, 1024), (512, 256), (128, 64), (64, 16))
+_LIMITS = ((4096, 1024, 1024), (512, 256, 512), (128, 64, 256), (64, 16, 256))
 _MAX_DEPTH = 12
 
 
@@ -103,31 +105,41 @@ def described(error):
     return "%s: %s%s" % (type(error).__name__, error, where)
 
 
-def _tame(value, characters, entries, depth=0):
+class _TooLarge(Exception):
+    """The document is past its size: the walk over it ends here, however much more there is."""
+
+
+def _tame(value, limits, budget, depth=0):
+    characters, items, keys = limits
+    budget[0] -= 4
     if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
+        value = value[:4 * characters].decode("utf-8", "replace")
     if isinstance(value, str):
         if len(value) > characters:
             value = value[:characters - 1] + "\u2026"
+        budget[0] -= len(value)
         # A file name that is no UTF-8 holds lone surrogates, which no JSON reader wants.
-        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, dict):
-        if depth >= _MAX_DEPTH:
-            return None
-        return dict((_tame(str(key), characters, entries), _tame(item, characters, entries, depth + 1))
-                    for key, item in list(value.items())[:entries])
-    if isinstance(value, (list, tuple)):
-        return None if depth >= _MAX_DEPTH else [_tame(item, characters, entries, depth + 1) for item in value[:entries]]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
+        value = value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    elif isinstance(value, dict):
+        value = None if depth >= _MAX_DEPTH else dict(
+            (_tame(str(key), limits, budget), _tame(value[key], limits, budget, depth + 1)) for key in itertools.islice(value, keys))
+    elif isinstance(value, (list, tuple)):
+        value = None if depth >= _MAX_DEPTH else [_tame(item, limits, budget, depth + 1) for item in value[:items]]
+    elif isinstance(value, float) and not math.isfinite(value):
+        value = None
+    if budget[0] < 0:
+        raise _TooLarge()
     return value
 
 
 def bounded(facts):
     """The facts with strings, lists and maps cut so that their JSON stays below MAX_DOCUMENT_BYTES; `truncated` is true when more
     than the ordinary limits (4096 characters a string, 1024 entries) had to be cut."""
-    for number, (characters, entries) in enumerate(_LIMITS):
-        tamed = _tame(facts, characters, entries)
+    for number, limits in enumerate(_LIMITS):
+        try:
+            tamed = _tame(facts, limits, [MAX_DOCUMENT_BYTES])
+        except _TooLarge:
+            continue
         if number:
             tamed["truncated"] = True
         if len(json.dumps(tamed)) <= MAX_DOCUMENT_BYTES:
