@@ -10,7 +10,8 @@ import json
 import re
 import zlib
 
-from . import run_directory, workload
+from . import metrics, run_directory, workload
+from .policy import nearest
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
 INPUT_VARIABLES = {
@@ -37,6 +38,11 @@ RUN_VARIABLES = {
     "gpu_audit_report_documents": True,
 }
 DEFAULT_POLICY = "training"
+
+# What gpu_audit_expected may say: what some metric asks for.
+EXPECTED_FIELDS = tuple(sorted({
+    source.partition(".")[2] for definition in metrics.DEFINITIONS.values() for source in definition["inputs"] if source.startswith("expected.")
+}))
 
 PACKED_LIMIT = 8 * 1024 * 1024
 FACTS_SCHEMA = "trainops.gpu_audit/facts/1"
@@ -156,6 +162,11 @@ def shape_problems(values):
                 problems[variable] = "must be a mapping, not %r" % (run_directory.shorten(value, 60),)
         elif variable in COLLECT_VARIABLES and not is_seconds(value):
             problems[variable] = "must be a number of seconds from 0 to 1e9, not %r" % (run_directory.shorten(value, 60),)
+    expected = values.get("gpu_audit_expected")
+    if isinstance(expected, dict):
+        unknown = sorted(str(key) for key in expected if key not in EXPECTED_FIELDS)
+        if unknown:
+            problems["gpu_audit_expected"] = "no field %s%s; there are: %s" % (unknown[0], nearest(unknown[0], EXPECTED_FIELDS), ", ".join(EXPECTED_FIELDS))
     for variable in problems:
         del values[variable]
     return problems

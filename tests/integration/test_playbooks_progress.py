@@ -91,7 +91,7 @@ def test_other_tasks_of_a_users_play_are_heard_when_they_fail_or_speak(site):
 def test_a_bar_and_colour_on_a_terminal(site):
     site.inventory({"a": LOCAL, "b": DEAD})
     shown = on_a_terminal(site, "audit", **PROGRESS)
-    assert re.search(r"\r\[#+\] 2/2 hosts, 1 unreachable", shown) and "\033[K" in shown and "\033[0;" in shown
+    assert re.search(r"\r\[#+\] 2/2 hosts, 1 unreachable", shown) and "\033[K" in shown and re.search(r"\033\[[01];3\dm", shown)
     table = shown[shown.rindex("\033[K"):]
     assert "[#" not in table and "Report:" in table
 
