@@ -82,6 +82,12 @@ def install_gpu(host: Host, upper: Path, built: Path) -> None:
         shutil.copy2(built / native.SMI, upper / "usr/bin")
 
 
+def make_folders(data: Path) -> None:
+    """What the lab's workload form names (specs/group_vars)."""
+    for name in ("dataset", "weights", "checkpoints", "logs"):
+        (data / name).mkdir(parents=True, exist_ok=True)
+
+
 def populate(host: Host, public_key: str, built: Path) -> None:
     """Fill the host's own (upper) layer: only what differs from the base."""
     upper = host.dir / "upper"
@@ -99,7 +105,7 @@ def populate(host: Host, public_key: str, built: Path) -> None:
     (upper / "root/.ssh").chmod(0o700)
     write(upper / "etc/gpu-lab/net", f"ip={host.ip}\ngw={paths.NET}.0.1\nrate={host.rate}\nssh={host.ssh}\nnft='{firewall(host)}'\n")
     write(upper / "etc/gpu-lab/init", INIT, 0o755)
-    (upper / "data").mkdir(exist_ok=True)  # where the lab's workload form puts everything
+    make_folders(upper / "data")
     install_gpu(host, upper, built)
     if not host.python:                    # 0:0 character devices are overlayfs whiteouts
         (upper / "usr/bin").mkdir(parents=True, exist_ok=True)
@@ -130,6 +136,8 @@ def mount_disk(host: Host, root: Path) -> None:
     at = root / host.disk_at.lstrip("/")
     at.mkdir(parents=True, exist_ok=True)  # losetup's autoclear frees the loop device with the mount
     subprocess.run(["mount", "-n", "-o", "loop", str(host.dir / "disk.img"), str(at)], check=True)
+    if host.disk_at == "/data":
+        make_folders(at)
     if host.disk_full:
         with open(at / "filler", "wb", buffering=0) as file:
             chunk = bytes(1 << 20)
