@@ -11,11 +11,11 @@ from .findings import show
 
 # A failing check that follows from another failing check of the same host: mending the other mends it.
 FOLLOWS_FROM = {
-    "health.hw_slowdown_samples": ("health.hw_thermal_samples", "health.power_brake_samples"),
-    "health.temperature_headroom_celsius": ("health.hw_thermal_samples",),
-    "health.sw_thermal_samples": ("health.hw_thermal_samples",),
-    "health.recovery_action": ("health.remapped_rows_pending", "health.remapped_rows_failure", "health.ecc_uncorrectable_volatile",
-                               "health.ecc_sram_threshold_exceeded", "health.retired_pages_pending", "gpu.errors"),
+    "gpu.hw_slowdown": ("gpu.hw_thermal", "gpu.power_brake"),
+    "gpu.temperature_headroom_celsius": ("gpu.hw_thermal",),
+    "gpu.sw_thermal": ("gpu.hw_thermal",),
+    "gpu.recovery_action": ("gpu.remap_pending", "gpu.remap_failed", "gpu.ecc_uncorrectable",
+                               "gpu.sram_threshold", "gpu.retirement_pending", "gpu.errors"),
     "gpu.count": ("gpu.driver_state",),
     "gpu.count_difference": ("gpu.count",),
     "gpu.driver_state": ("gpu.lost", "gpu.errors"),

@@ -12,10 +12,11 @@ from .numbers import format_required, format_value
 STATUS_ORDER = ("fail", "unknown", "warn", "waived", "pass", "not_applicable")
 SIZING_CHECKS = frozenset((
     "vram.peak_fraction", "compute.cores_per_gpu", "compute.gpu_idle_fraction", "compute.encoder_peak_fraction", "memory.ram_to_vram_ratio",
-    "storage.capacity_headroom_fraction", "storage.read_headroom_ratio", "network.upload_headroom_ratio", "network.download_headroom_ratio",
-    "network.concurrency_headroom_ratio"))
+    "storage.capacity_headroom_fraction", "storage.read_headroom_ratio", "network.upload_ratio", "network.download_ratio",
+    "network.concurrency_ratio"))
+_ANSWERS = {"absent.form": "answer.form", "absent.tool_missing": "answer.tool"}
 EVIDENCE_IN_MESSAGE = 4
-EVIDENCE_LIMIT = 16
+EVIDENCE_LIMIT = 8
 VALUE_LIMIT = 300
 
 
@@ -123,20 +124,24 @@ def _absent(name, check, absence, context):
     if absence["status"] == "not_applicable":
         return {"check": name, "status": "not_applicable"}
     finding = {"check": name, "status": "unknown", "message": messages.text(language, absence["reason"], **absence["params"])}
-    if absence["reason"] == "absent.driver_silent":
-        finding["because"] = "gpu.driver_state"
     if answers(check, context.leanings):
         finding["answers"] = True
+        if absence["reason"] == "absent.driver_silent":
+            finding["because"] = "gpu.driver_state"
         finding["advice"] = _answer(absence, language)
     return _with_waiver(finding, name, context)
 
 
 def _answer(absence, language):
     """What somebody does to get the value."""
-    module = absence["params"].get("module")
-    if module and "answer." + module in messages.TABLE:
-        return messages.text(language, "answer." + module)
-    return messages.text(language, "answer.form" if absence["reason"] == "absent.form" else "answer.audit")
+    return messages.text(language, "answer.measure" if "module" in absence["params"] else _ANSWERS.get(absence["reason"], "answer.audit"))
+
+
+def rounded(value):
+    """A metric's value as a report keeps it: six significant digits of a float are exact enough and half the size; text is cut."""
+    if isinstance(value, float):
+        return float("%.6g" % value)
+    return value[:VALUE_LIMIT] if isinstance(value, str) else value
 
 
 def show(value, unit, language):
@@ -146,28 +151,28 @@ def show(value, unit, language):
 
 
 def required_text(check, language):
-    """What passes: the warn limit's opposite, else the fail limit's; the good word of a metric of words; "" where the check only informs."""
-    limit = check["warn"] or check["fail"]
+    """What passes: the opposite of the warn limit, else of the fail limit; the good word of a metric of words; "" where the check only informs."""
+    warn, fail = check["warn"], check["fail"]
+    limit = warn or fail
     if limit is None:
         return ""
     definition = DEFINITIONS.get(check["metric"] or "")
     if definition and definition["good"]:
         return messages.word(language, definition["good"])
     unit = definition["unit"] if definition else ""
-    # The strictest limit counts where both point the same way; a fail limit of another direction is told too.
-    text = format_required(limit, unit, language, check["tolerance"])
-    if check["warn"] and check["fail"] and set(check["warn"]) != set(check["fail"]) and not definition:
-        text += "; " + format_required(check["fail"], unit, language, check["tolerance"])
-    elif check["warn"] and check["fail"] and set(check["warn"]) == {"above"} and set(check["fail"]) == {"below"}:
-        text = format_value(check["fail"]["below"], unit, language)
-    return text
+    if warn and fail and set(warn) | set(fail) == {"above", "below"} and set(warn.values()) == set(fail.values()):
+        # Bad on both sides: exactly this value passes.
+        return format_value(next(iter(warn.values())), unit, language)
+    if unit == "count" and limit in ({"above": 0}, {"at_least": 1}):
+        return "0"
+    return format_required(limit, unit, language, check["tolerance"])
 
 
 def _finding(name, check, metric, status, context):
     language, value = context.language, metric["value"]
     definition = DEFINITIONS.get(check["metric"] or "")
     unit = definition["unit"] if definition else ""
-    finding = {"check": name, "status": status, "actual": value if not isinstance(value, str) else value[:VALUE_LIMIT]}
+    finding = {"check": name, "status": status, "actual": rounded(value)}
     required = required_text(check, language)
     if required:
         finding["required"] = required
@@ -202,12 +207,16 @@ def _message(check, actual, required, evidence, language):
     places = []
     for entry in evidence[:EVIDENCE_IN_MESSAGE]:
         value = entry["value"]
-        places.append("%s: %s" % (entry["what"], evidence_value(entry, language)) if value is not None else str(entry["what"]))
+        places.append(_one_line("%s: %s" % (entry["what"], evidence_value(entry, language)) if value is not None else entry["what"]))
     if len(evidence) > EVIDENCE_IN_MESSAGE:
         places.append(messages.text(language, "finding.more", count=len(evidence) - EVIDENCE_IN_MESSAGE))
     if not places:
         return sentence
     return "%s%s%s" % (sentence, "" if language == "zh" else " ", ("；" if language == "zh" else "; ").join(places))
+
+
+def _one_line(text):
+    return " ".join(str(text).split())
 
 
 def evidence_value(entry, language):
@@ -216,22 +225,61 @@ def evidence_value(entry, language):
     unit = "bytes_per_second" if what.endswith("bytes_per_second") else "bytes" if what.endswith("_bytes") or what == "bytes" else ""
     if entry.get("source") == "statvfs" and isinstance(entry["value"], int):
         unit = "bytes"
+    if isinstance(entry["value"], float) and 0 <= entry["value"] <= 1 and str(entry.get("source")).startswith("workload_probe"):
+        unit = "fraction"
     return show(entry["value"], unit, language)
 
 
 def _with_waiver(finding, name, context):
-    """The finding with its waiver: waived while it is in force, told about where it has expired."""
+    """The finding with its waiver: waived while it is in force; where it has expired the message says so and the finding stands."""
     waiver = waivers.find(context.waived, name, context.now)
     if waiver is None:
         return finding
-    language = context.language
-    finding["waiver"] = {key: waiver[key] for key in ("reason", "expires")}
     if waiver["expired"]:
-        finding["waiver"]["expired"] = True
-        finding["message"] = messages.text(language, "finding.waiver_expired", message=finding["message"], expires=waiver["expires"], reason=waiver["reason"])
+        finding["message"] = messages.text(context.language, "finding.waiver_expired", message=finding["message"], expires=waiver["expires"],
+                                           reason=waiver["reason"])
         return finding
-    key = "finding.waived" if waiver["expires"] else "finding.waived_forever"
-    finding["waiver"]["status"] = finding["status"]
+    finding["waiver"] = {"reason": waiver["reason"], "expires": waiver["expires"], "status": finding["status"]}
     finding["status"] = "waived"
-    finding["message"] = messages.text(language, key, message=finding["message"], expires=waiver["expires"] or "", reason=waiver["reason"])
     return finding
+
+
+def trim(entry, checks):
+    """Takes out of a host's findings what its metrics, its absent reasons or report.json's `checks` say already; changes the entry in place."""
+    values, absent = entry["metrics"], entry["absent"]
+    for finding in entry["findings"]:
+        check = checks.get(finding["check"])
+        if check is None:
+            continue
+        if finding.get("required") == check["required"] and finding["status"] == "pass":
+            finding.pop("required", None)
+        metric = check["metric"]
+        if finding["status"] == "pass" and metric in values and finding.get("actual") == values[metric]:
+            del finding["actual"]
+        if finding["status"] == "unknown" and bool(check["answers"]) == finding.get("answers", False):
+            finding.pop("answers", None)
+        elif finding["status"] == "unknown" and check["answers"]:
+            finding["answers"] = False
+        if finding["status"] == "unknown" and metric in absent and finding.get("message") == absent[metric]:
+            del finding["message"]
+
+
+def complete(finding, host, checks):
+    """The finding with what trim() left out: `actual` from the host's metrics, `message` from its absent reasons, `required` and
+    `answers` from `checks`.
+
+    `host` is its entry and `checks` the checks of report.json; both are trusted no further than being maps.
+    """
+    check = checks.get(finding.get("check")) or {}
+    metric = check.get("metric")
+    whole = dict(finding)
+    if finding.get("status") in ("pass", "warn", "fail", "waived"):
+        if "actual" not in whole and metric in (host.get("metrics") or {}):
+            whole["actual"] = host["metrics"][metric]
+        if "required" not in whole and check.get("required"):
+            whole["required"] = check["required"]
+    elif not whole.get("message") and metric in (host.get("absent") or {}):
+        whole["message"] = host["absent"][metric]
+    if finding.get("status") == "unknown":
+        whole["answers"] = bool(whole.get("answers", check.get("answers")))
+    return whole

@@ -13,6 +13,10 @@ from . import causes, documents, findings, messages, metrics, policy as policy_m
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 
 SCHEMA = "trainops.gpu_audit/report/1"
+# Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform, where there is something to tell.
+REPORT_ALWAYS = frozenset(("vram.total_bytes", "storage.free_bytes"))
+REPORT_WHEN_SOME = frozenset((
+    "gpu.ecc_lifetime", "gpu.sw_power_cap", "gpu.ecc_corrected_lifetime", "gpu.remapped_rows", "gpu.retired_pages", "gpu.pcie_replays", "network.interface_errors"))
 _RANK = {status: rank for rank, status in enumerate(findings.STATUS_ORDER)}
 
 
@@ -133,14 +137,12 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     entry["checklist"] = statuses
     entry["findings"] = result
     entry["unanswered"] = [item for item, status in statuses.items() if status == "unknown"]
-    entry["metrics"] = {name: _short(derived["values"][name]["value"]) for name in sorted(derived["values"])}
-    entry["absent"] = {name: messages.text(language, found["reason"], **found["params"]) for name, found in sorted(derived["absent"].items())}
+    used = {check["metric"] for check in checks.values() if check["enabled"]}
+    entry["metrics"] = {name: findings.rounded(found["value"]) for name, found in sorted(derived["values"].items())
+                        if name in used or name in REPORT_ALWAYS or name in REPORT_WHEN_SOME and found["value"]}
+    entry["absent"] = {name: messages.text(language, found["reason"], **found["params"]) for name, found in sorted(derived["absent"].items())
+                       if name in used or name in REPORT_ALWAYS}
     _settle(entry, decided, _reason(decided, result, checks, statuses, language))
-
-
-def _short(value):
-    """A metric's value as the report keeps it: floats with six significant digits are exact enough and half the size."""
-    return float("%.6g" % value) if isinstance(value, float) else value
 
 
 def _default_leanings(form, policy):
@@ -177,14 +179,13 @@ def hardware(facts):
     totals = [amount(entry, "memory_total_bytes") for entry in gpus if amount(entry, "memory_total_bytes")]
     speeds = [amount(entry, "speed_bits_per_second") or 0 for entry in maps(mapping(facts, "network"), "interfaces")
               if text(entry, "kind") == "ethernet" and text(entry, "state") == "up"]
+    container, virtual = text(platform, "container"), text(platform, "virtualization")
     found = {
         "gpu_name": " + ".join(names[:4]) or None, "gpu_count": len(gpus) if gpus else amount(gpu, "pci_device_count"),
         "vram_total_bytes": sum(totals) or None, "driver_version": text(gpu, "driver_version") or text(software, "driver_version"),
-        "cuda_version": text(gpu, "cuda_version"), "gpu_source": text(gpu, "source"), "cpu_model": text(cpu, "model"),
-        "usable_cores": amount(cpu, "usable_cores"), "memory_total_bytes": amount(memory, "total_bytes"),
-        "link_bits_per_second": max(speeds or [0]) or None, "vendor": text(platform, "vendor"), "product": text(platform, "product"),
-        "virtualization": text(platform, "virtualization"), "container": text(platform, "container"),
-        "distribution": text(software, "distribution_name"), "kernel": text(software, "kernel"), "uptime_seconds": amount(platform, "uptime_seconds"),
+        "cuda_version": text(gpu, "cuda_version"), "cpu_model": text(cpu, "model"), "usable_cores": amount(cpu, "usable_cores"),
+        "memory_total_bytes": amount(memory, "total_bytes"), "link_bits_per_second": max(speeds or [0]) or None, "product": text(platform, "product"),
+        "virtualization": None if virtual == "none" else virtual, "container": container, "distribution": text(software, "distribution_name"),
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -205,18 +206,24 @@ def describe_checks(policies, language):
 
 
 def judge_run(hosts, policies, run, language):
-    """The whole report dict of judged host entries (any iterable). `policies`: {key: resolved policy}; `run`: run.json."""
+    """The whole report dict of judged host entries (any iterable); the entries become part of it and are trimmed (findings.trim) in place. 
+
+    `policies`: {key: resolved policy}; `run`: run.json.
+    """
     language = language if language in messages.LANGUAGES else "en"
     entries = sorted(hosts, key=operator.itemgetter("name"))
     summary = {"hosts": len(entries)}
     summary.update((verdict, sum(1 for entry in entries if entry["verdict"] == verdict)) for verdict in verdict_module.VERDICTS)
     partial = bool(run.get("partial"))
     headline, found, unanswered = causes.find(entries, policies, language, partial)
+    described = describe_checks(policies, language)
+    for entry in entries:
+        findings.trim(entry, described)
     return {
         "schema": SCHEMA,
         "run": {"id": run.get("id"), "started": run.get("started"), "finished": run.get("finished"), "language": language, "partial": partial,
                 "policies": {key: policies[key]["title"][language] for key in sorted(policies)},
                 "policy_sha256": {key: policies[key]["sha256"] for key in sorted(policies)},
                 "collection_version": run.get("collection_version"), "ansible_version": run.get("ansible_version")},
-        "summary": summary, "headline": headline, "causes": found, "unanswered": unanswered, "checks": describe_checks(policies, language),
+        "summary": summary, "headline": headline, "causes": found, "unanswered": unanswered, "checks": described,
         "hosts": entries}

@@ -13,7 +13,8 @@ UNITS = {
 }
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _YES_NO = {"en": ("yes", "no"), "zh": ("是", "否")}
-_SIGNS = {"below": "≥", "above": "≤", "at_least": "<", "at_most": ">", "equals": "≠", "not_equals": "="}
+# What passes a comparison that warns or fails.
+_SIGNS = {"below": "≥", "above": "≤", "at_least": "<", "at_most": ">"}
 
 
 def format_bytes(value):
@@ -85,7 +86,5 @@ def format_required(limit, unit="", language="en", tolerance=0):
     text = format_value(bound, unit, language)
     if comparison in ("equals", "not_equals"):
         return text if comparison == "not_equals" else ("不为 " if language == "zh" else "not ") + text
-    if comparison == "above" and bound == 0 and unit == "count":
-        return "0"
-    suffix = " (±%s)" % format_value(tolerance, unit, language) if tolerance else ""
+    suffix = ("（容差 %s）" if language == "zh" else " (tolerance %s)") % format_value(tolerance, unit, language) if tolerance else ""
     return "%s %s%s" % (_SIGNS[comparison], text, suffix)

@@ -11,11 +11,11 @@ from .per_gpu import evidence, read
 from .registry import define, mapping, number
 
 _REASONS = (
-    ("health.hw_slowdown_samples", 0x8, None, "hardware slowdown (0x8)", "硬件降频（0x8）"),
-    ("health.sw_thermal_samples", 0x20, "sw_thermal_slowdown", "software thermal slowdown (0x20)", "软件温度降频（0x20）"),
-    ("health.hw_thermal_samples", 0x40, "hw_thermal_slowdown", "hardware thermal slowdown (0x40)", "硬件温度降频（0x40）"),
-    ("health.power_brake_samples", 0x80, "hw_power_brake_slowdown", "hardware power brake (0x80)", "硬件功率制动（0x80）"),
-    ("health.sw_power_cap_samples", 0x4, "sw_power_cap", "software power cap (0x4)", "软件功率上限（0x4）"),
+    ("gpu.hw_slowdown", 0x8, None, "hardware slowdown (0x8)", "硬件降频（0x8）"),
+    ("gpu.sw_thermal", 0x20, "sw_thermal_slowdown", "software thermal slowdown (0x20)", "软件温度降频（0x20）"),
+    ("gpu.hw_thermal", 0x40, "hw_thermal_slowdown", "hardware thermal slowdown (0x40)", "硬件温度降频（0x40）"),
+    ("gpu.power_brake", 0x80, "hw_power_brake_slowdown", "hardware power brake (0x80)", "硬件功率制动（0x80）"),
+    ("gpu.sw_power_cap", 0x4, "sw_power_cap", "software power cap (0x4)", "软件功率上限（0x4）"),
 )
 for _name, _bit, _counter, _en, _zh in _REASONS:
     define(_name, "count", "samples of the worst GPU that show %s; at least 2 when its counter grew between two samples" % _en,
@@ -52,4 +52,4 @@ def derive(state):
         if not found and reading.failed:
             reading.mark(state, name)
         else:
-            state.value(name, max([samples for _gpu, samples in found] or [0]), evidence(state, "samples with 0x%x" % bit, found))
+            state.value(name, max([samples for _gpu, samples in found] or [0]), evidence(state, found))

@@ -14,7 +14,7 @@ define("gpu.lost", "count", "GPUs that PCI or the driver knows and that don't an
        "PCI 或驱动已知但不应答的 GPU 数量")
 define("gpu.errors", "count", "GPUs that answer with an error of their own", ("gpu.gpus[].status", "gpu.gpus[].error"), "应答但自身报错的 GPU 数量")
 define("gpu.kinds", "count", "different product names among the GPUs that answer", ("gpu.gpus[].name",), "应答的 GPU 中不同型号的数量")
-define("gpu.unexpected_names", "count", "GPUs whose name isn't the expected gpu_name", ("gpu.gpus[].name", "expected.gpu_name"),
+define("gpu.unexpected", "count", "GPUs whose name isn't the expected gpu_name", ("gpu.gpus[].name", "expected.gpu_name"),
        "型号与期望的 gpu_name 不符的 GPU 数量")
 define("gpu.driver_state", "word", "ok, partial, or the kind of failure: timeout, stuck, version_mismatch, driver_not_loaded, crashed, other",
        ("gpu.state", "gpu.error_kind"), "ok、partial 或故障类型：timeout、stuck、version_mismatch、driver_not_loaded、crashed、other", good="ok")
@@ -33,10 +33,10 @@ def silent_reason(state):
     if kind == "no_hardware":
         return "not_applicable", "absent.no_gpu", {}
     if kind == "tool_missing":
-        return "unknown", "absent.tool_missing", {"error": error}
+        return "unknown", "absent.tool_missing", {}
     if kind == "not_permitted":
         return "unknown", "absent.not_permitted", {"field": "gpu", "error": error}
-    return "unknown", "absent.driver_silent", {"error": error}
+    return "unknown", "absent.driver_silent", {}
 
 
 def absent_everywhere(state, *names):
@@ -58,7 +58,7 @@ def derive(state):
     """Every gpu.* metric."""
     _derive_driver(state)
     kind = text(state.gpu_document, "state")
-    names = ("gpu.count", "gpu.count_difference", "gpu.lost", "gpu.errors", "gpu.kinds", "gpu.unexpected_names")
+    names = ("gpu.count", "gpu.count_difference", "gpu.lost", "gpu.errors", "gpu.kinds", "gpu.unexpected")
     if kind == "no_hardware":
         _derive_without_hardware(state)
         return
@@ -67,7 +67,7 @@ def derive(state):
         if not isinstance(state.expected.get("gpu_count"), int):
             state.not_applicable("gpu.count_difference", "absent.no_expectation", field="gpu_count")
         if text(state.expected, "gpu_name") is None:
-            state.not_applicable("gpu.unexpected_names", "absent.no_expectation", field="gpu_name")
+            state.not_applicable("gpu.unexpected", "absent.no_expectation", field="gpu_name")
         return
     state.value("gpu.count", len(state.live), [{"what": "gpu.gpus", "value": len(state.live), "source": state.source}])
     _derive_lost(state)
@@ -82,7 +82,7 @@ def _derive_without_hardware(state):
     evidence += [{"what": "vfio %s" % text(entry, "bus_id"), "value": text(entry, "device_id"), "source": "/sys/bus/pci/devices"} for entry in passthrough]
     state.value("gpu.count", 0, evidence)
     _difference(state, 0)
-    for name in ("gpu.lost", "gpu.errors", "gpu.kinds", "gpu.unexpected_names"):
+    for name in ("gpu.lost", "gpu.errors", "gpu.kinds", "gpu.unexpected"):
         state.not_applicable(name, "absent.no_gpu")
 
 
@@ -110,7 +110,7 @@ def _derive_lost(state):
 def _derive_names(state):
     named = [(gpu, text(gpu, "name")) for gpu in state.live if text(gpu, "name")]
     if not named:
-        for name in ("gpu.kinds", "gpu.unexpected_names"):
+        for name in ("gpu.kinds", "gpu.unexpected"):
             state.unknown(name, "absent.unreadable", field="name")
         return
     kinds = sorted({name for _gpu, name in named})
@@ -118,10 +118,10 @@ def _derive_names(state):
                                           for name in kinds] if len(kinds) > 1 else ())
     wanted = text(state.expected, "gpu_name")
     if wanted is None:
-        state.not_applicable("gpu.unexpected_names", "absent.no_expectation", field="gpu_name")
+        state.not_applicable("gpu.unexpected", "absent.no_expectation", field="gpu_name")
         return
     others = [(gpu, name) for gpu, name in named if wanted.lower() not in name.lower()]
-    state.value("gpu.unexpected_names", len(others), [{"what": gpu_label(gpu), "value": name, "source": state.source} for gpu, name in others])
+    state.value("gpu.unexpected", len(others), [{"what": gpu_label(gpu), "value": name, "source": state.source} for gpu, name in others])
 
 
 def _module_missing(state):
@@ -141,7 +141,8 @@ def _derive_driver(state):
         state.unknown(name, problem[0], **problem[1])
         return
     kind, error_kind, error = text(subject, "state"), text(subject, "error_kind"), text(subject, "error")
-    evidence = [{"what": error, "value": error_kind, "source": state.source}] if error else []
+    # The kind is the metric's value; the evidence is what the driver or its tool said.
+    evidence = [{"what": error, "value": None, "source": state.source}] if error else []
     if kind in ("ok", "partial"):
         state.value(name, kind, evidence)
     elif kind == "driver_broken":

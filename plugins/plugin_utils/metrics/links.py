@@ -9,17 +9,17 @@ from .gpu import is_virtual_gpu, under_load
 from .per_gpu import evidence, read
 from .registry import amount, define, flag, gpu_label, maps, text
 
-define("health.pcie_width_state", "word",
+define("gpu.pcie_width", "word",
        "full, below_max, below_siblings (narrower than same-model data-centre GPUs of the host) or below_expected (gpu_audit_expected.pcie_width); "
        "not applicable in virtual machines", ("gpu.gpus[].pcie_width_current", "gpu.gpus[].pcie_width_max", "expected.pcie_width"),
        "full、below_max、below_siblings（比同机同型号数据中心 GPU 窄）或 below_expected（低于 gpu_audit_expected.pcie_width）；虚拟机中不适用", good="full")
-define("health.pcie_generation_low", "count", "GPUs under load whose PCIe generation is below their maximum; idle ones are not judged, they lower it to save power",
+define("gpu.pcie_generation", "count", "GPUs under load whose PCIe generation is below their maximum; idle ones are not judged, they lower it to save power",
        ("gpu.gpus[].pcie_generation_current", "gpu.gpus[].pcie_generation_max", "gpu.gpus[].performance_state"),
        "有负载时 PCIe 代际低于最大值的 GPU 数量；空闲 GPU 会为省电降低代际，不作判断")
-define("health.pcie_replays", "count", "PCIe replays since the driver was loaded, all GPUs", ("gpu.gpus[].pcie_replay_count",), "驱动加载以来的 PCIe 重放次数（全部 GPU）")
-define("health.nvlinks_missing", "count", "NVLinks fewer than gpu_audit_expected.nvlinks says, the worst GPU; not applicable without that figure",
+define("gpu.pcie_replays", "count", "PCIe replays since the driver was loaded, all GPUs", ("gpu.gpus[].pcie_replay_count",), "驱动加载以来的 PCIe 重放次数（全部 GPU）")
+define("gpu.nvlinks_missing", "count", "NVLinks fewer than gpu_audit_expected.nvlinks says, the worst GPU; not applicable without that figure",
        ("gpu.gpus[].nvlinks_active_count", "expected.nvlinks"), "最差 GPU 的 NVLink 少于 gpu_audit_expected.nvlinks 的条数；未给期望值时不适用")
-define("health.fabric_state", "word", "ok (completed and success) or the state of the worst GPU, for products with NVSwitch",
+define("gpu.fabric", "word", "ok (completed and success) or the state of the worst GPU, for products with NVSwitch",
        ("gpu.gpus[].fabric_state", "gpu.gpus[].fabric_status"), "ok（completed 且 success），否则为最差 GPU 的状态；仅用于带 NVSwitch 的产品", good="ok")
 
 _WIDTH_ORDER = ("full", "below_max", "below_siblings", "below_expected")
@@ -40,7 +40,7 @@ def _expected_width(state):
 
 
 def _derive_width(state):
-    name = "health.pcie_width_state"
+    name = "gpu.pcie_width"
     reading = read(state, name, "pcie_width_current", amount)
     if not reading:
         return
@@ -59,7 +59,7 @@ def _derive_width(state):
     if worst == "full" and reading.failed:
         reading.mark(state, name)
         return
-    bad = [{"what": "%s pcie_width_current" % gpu_label(gpu), "value": width, "source": state.source} for word, gpu, width in words if word != "full"]
+    bad = [{"what": gpu_label(gpu), "value": width, "source": state.source} for word, gpu, width in words if word != "full"]
     state.value(name, worst, bad)
 
 
@@ -75,7 +75,7 @@ def _width_word(gpu, width, wanted, widest):
 
 
 def _derive_generation(state):
-    name = "health.pcie_generation_low"
+    name = "gpu.pcie_generation"
     reading = read(state, name, "pcie_generation_current", amount)
     if not reading:
         return
@@ -87,14 +87,14 @@ def _derive_generation(state):
         state.not_applicable(name, "absent.not_under_load")
         return
     low = [(gpu, value) for gpu, value in loaded if value < amount(gpu, "pcie_generation_max")]
-    state.value(name, len(low), evidence(state, "pcie_generation_current", low))
+    state.value(name, len(low), evidence(state, low))
 
 
 def _derive_replays(state):
-    reading = read(state, "health.pcie_replays", "pcie_replay_count", amount)
+    reading = read(state, "gpu.pcie_replays", "pcie_replay_count", amount)
     if reading:
         bad = [(gpu, value) for gpu, value in reading.pairs if value > 0]
-        state.value("health.pcie_replays", sum(value for _gpu, value in bad), evidence(state, "pcie_replay_count", bad))
+        state.value("gpu.pcie_replays", sum(value for _gpu, value in bad), evidence(state, bad))
 
 
 def _active_links(gpu, field):
@@ -106,7 +106,7 @@ def _active_links(gpu, field):
 
 
 def _derive_nvlinks(state):
-    name = "health.nvlinks_missing"
+    name = "gpu.nvlinks_missing"
     wanted = state.expected.get("nvlinks")
     if type(wanted) is not int:
         state.not_applicable(name, "absent.no_expectation", field="nvlinks")
@@ -119,7 +119,7 @@ def _derive_nvlinks(state):
             state.value(name, wanted, [{"what": "gpu_audit_expected.nvlinks", "value": wanted, "source": "inventory"}])
         return
     short = [(gpu, count) for gpu, count in reading.pairs if count < wanted]
-    state.value(name, max([wanted - count for _gpu, count in short] or [0]), evidence(state, "nvlinks_active_count", short))
+    state.value(name, max([wanted - count for _gpu, count in short] or [0]), evidence(state, short))
 
 
 def _fabric_word(gpu):
@@ -134,7 +134,7 @@ def _fabric_word(gpu):
 
 
 def _derive_fabric(state):
-    name = "health.fabric_state"
+    name = "gpu.fabric"
     supported = [gpu for gpu in state.live if (text(gpu, "fabric_state") or "not_supported").strip().lower() not in ("not_supported", "n/a")]
     failed = read(state, name, "fabric_state", text)
     if not failed:
@@ -153,4 +153,4 @@ def _derive_fabric(state):
     if not bad and failed.failed:
         failed.mark(state, name)
         return
-    state.value(name, bad[0] if bad else "ok", evidence(state, "fabric_state", [(gpu, word) for word, gpu in words if word != "ok"]))
+    state.value(name, bad[0] if bad else "ok", evidence(state, [(gpu, word) for word, gpu in words if word != "ok"]))

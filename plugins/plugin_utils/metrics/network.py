@@ -7,14 +7,14 @@ from __future__ import annotations
 from .measurements import find_measurement
 from .registry import amount, define, mapping, maps, text
 
-define("network.upload_headroom_ratio", "ratio", "upload_hours_allowed x 3600 / (dataset_bytes / measured upload bytes per second)",
+define("network.upload_ratio", "ratio", "upload_hours_allowed x 3600 / (dataset_bytes / measured upload bytes per second)",
        ("transfer_benchmark.result.bytes_per_second (direction upload)", "workload.dataset_bytes", "workload.upload_hours_allowed"),
        "允许的上传小时数 × 3600 /（数据集字节数 / 实测上传速率）")
-define("network.download_headroom_ratio", "ratio",
+define("network.download_ratio", "ratio",
        "download_minutes_allowed x 60 / (result bytes / measured download bytes per second); result: checkpoint_bytes, else weights_bytes",
        ("transfer_benchmark.result.bytes_per_second (direction download)", "workload.checkpoint_bytes", "workload.download_minutes_allowed"),
        "允许的下载分钟数 × 60 /（结果字节数 / 实测下载速率）；结果取检查点，否则取权重")
-define("network.concurrency_headroom_ratio", "ratio",
+define("network.concurrency_ratio", "ratio",
        "most requests at once that kept within latency_seconds (95th percentile) / concurrency of the form; 0 where not even one kept within it",
        ("request_benchmark.result.concurrency", "…latency_p95_seconds", "workload.concurrency", "workload.latency_seconds"),
        "在可接受延迟（95 分位）内实测的最大并发 / 表单要求的并发；一个也达不到时为 0")
@@ -26,8 +26,8 @@ define("network.rdma_ports_down", "count", "InfiniBand or RoCE ports that are no
 
 def derive(state):
     """Every network.* metric."""
-    _derive_transfer(state, "network.upload_headroom_ratio", "upload", "upload_hours_allowed", 3600.0, ("dataset_bytes",))
-    _derive_transfer(state, "network.download_headroom_ratio", "download", "download_minutes_allowed", 60.0, ("checkpoint_bytes", "weights_bytes"))
+    _derive_transfer(state, "network.upload_ratio", "upload", "upload_hours_allowed", 3600.0, ("dataset_bytes",))
+    _derive_transfer(state, "network.download_ratio", "download", "download_minutes_allowed", 60.0, ("checkpoint_bytes", "weights_bytes"))
     _derive_concurrency(state)
     _derive_links(state)
 
@@ -54,7 +54,7 @@ def _derive_transfer(state, name, direction, allowed_field, seconds, size_fields
 
 
 def _derive_concurrency(state):
-    name = "network.concurrency_headroom_ratio"
+    name = "network.concurrency_ratio"
     measurement = find_measurement(state, name, "request_benchmark")
     if measurement is None:
         return

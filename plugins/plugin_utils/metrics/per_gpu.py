@@ -48,7 +48,7 @@ class Reading:
     def mark(self, state, name):
         """Marks the metric absent for what kept the field from being read."""
         if self.failed is None:
-            state.not_applicable(name, "absent.not_supported", field=self.field)
+            state.not_applicable(name, "absent.not_supported")
         elif self.failed[1] == "not_permitted":
             state.unknown(name, "absent.not_permitted", field=self.field, error=self.failed[0])
         else:
@@ -61,9 +61,9 @@ def put_count(state, name, reading, is_bad, show=None):
     if not bad and reading.failed:
         reading.mark(state, name)
         return
-    state.value(name, len(bad), evidence(state, reading.field, bad, show))
+    state.value(name, len(bad), evidence(state, bad, show))
 
 
-def evidence(state, field, pairs, show=None):
-    """One entry a GPU: where, the field and its value, the source."""
-    return [{"what": "%s %s" % (gpu_label(gpu), field), "value": show(value) if show else value, "source": state.source} for gpu, value in pairs]
+def evidence(state, pairs, show=None):
+    """One entry a GPU: which, the value, the source."""
+    return [{"what": gpu_label(gpu), "value": show(value) if show else value, "source": state.source} for gpu, value in pairs]

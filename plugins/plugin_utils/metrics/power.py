@@ -21,10 +21,10 @@ def derive(state):
                  if amount(gpu, "power_limit_default_watts")]
         if known:
             worst = min(fraction for _gpu, fraction, _limit in known)
-            state.value("power.limit_fraction", worst, evidence(state, "power_limit_watts", [(gpu, limit) for gpu, fraction, limit in known
+            state.value("power.limit_fraction", worst, evidence(state, [(gpu, limit) for gpu, fraction, limit in known
                                                                                             if fraction < 1])[:8])
         else:
-            state.not_applicable("power.limit_fraction", "absent.not_supported", field="power_limit_default_watts")
+            state.not_applicable("power.limit_fraction", "absent.not_supported")
     reading = read(state, "power.draw_watts", "power_draw_watts", amount)
     if reading and reading.failed:
         reading.mark(state, "power.draw_watts")

@@ -90,7 +90,7 @@ def _derive_mismatch(state, software):
     name = "software.driver_mismatch"
     module, installed = text(software, "driver_module_version"), text(software, "driver_version")
     if module is None or installed is None:
-        state.not_applicable(name, "absent.not_supported", field="driver_module_version")
+        state.not_applicable(name, "absent.not_supported")
     else:
         state.value(name, module != installed, [{"what": "driver_module_version", "value": module, "source": "/proc/driver/nvidia/version"},
                                                 {"what": "driver_version", "value": installed, "source": "software"}])
