@@ -7,7 +7,7 @@ from __future__ import annotations
 import types
 
 import pytest
-from host_tree import make_host, run_here
+from host_tree import make_host, mountinfo, run_here
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts import software
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.host_files import HostFiles
@@ -121,9 +121,21 @@ def test_environments_that_are_none(tmp_path):
     assert [each["error"] for each in found] == ["no Python environment: no lib/python3*/site-packages in it", "no such folder"]
 
 
-def test_a_stuck_environment_says_so(tmp_path):
-    found = software.collect(make_host(tmp_path, {}), ["/nfs/env"], run=lambda function, timeout_seconds: (False, "no answer within 10 s", "timeout"))
-    assert found["python_environments"][0]["error"] == "no answer within 10 s"
+def test_what_lies_on_a_dead_server_is_said_and_costs_nothing_else(tmp_path):
+    host = make_host(tmp_path, {"/sys/module/nvidia/version": "580.65.06"})
+    found = software.collect(host, ["/nfs/env"], run=lambda function, timeout_seconds: (False, "no answer within 10 s", "timeout"))
+    for field in ("python_environments", "cuda_toolkits", "container_toolkit_version"):
+        assert found[field] is None and found["absent"][field] == "failed: no answer within 10 s"
+    assert found["driver_version"] == "580.65.06"
+
+
+def test_automounts_are_not_touched(tmp_path):
+    files = {"/proc/self/mountinfo": mountinfo("8:1 / / rw - ext4 /dev/sda1 rw", "0:70 / /net rw - autofs systemd-1 rw"),
+             "/net/cuda/version.txt": "CUDA Version 12.8\n", "/usr/local/cuda-11.8/version.txt": "CUDA Version 11.8.0\n"}
+    found = _collect(tmp_path, dict(files, **_environment("/net/env", names=("torch-2.9.0.dist-info",))), {"/usr/local/cuda": "/net/cuda"},
+                     python_environments=["/net/env"])
+    assert found["cuda_toolkits"] == [{"path": "/usr/local/cuda-11.8", "version": "11.8.0"}]
+    assert "automount point /net" in found["python_environments"][0]["error"] and found["python_environments"][0]["packages"] == {}
 
 
 def test_system_python_where_nothing_is_named(tmp_path):

@@ -175,7 +175,8 @@ def test_automounts_are_never_touched_and_mounted_ones_are(tmp_path):
 
 
 def test_paths_are_followed_through_local_links_only():
-    table = procfs.parse_mountinfo(mountinfo(ROOT, "8:1 / /data rw - xfs /dev/sda1 rw", "0:9 / /nfs rw - nfs4 filer:/x rw"))
+    table = mounts.by_mount_point(procfs.parse_mountinfo(mountinfo(
+        ROOT, "8:1 / /data rw - xfs /dev/sda1 rw", "0:9 / /nfs rw - nfs4 filer:/x rw")))
     links = {"/sets": "data/sets", "/data/sets/remote": "/nfs/big", "/loop": "/loop", "/up": "./../data/../nfs/a"}
 
     class Status:
@@ -192,8 +193,8 @@ def test_paths_are_followed_through_local_links_only():
 
     assert place("/") == ("local", "/", "/")
     assert place("/sets/a") == ("local", "/data", "/data/sets/a")
-    assert place("/sets/remote/train") == ("network", "/nfs", "/nfs/big/train")
-    assert place("/up/b") == ("network", "/nfs", "/nfs/a/b")
+    assert place("/sets/remote/train") == ("remote", "/nfs", "/nfs/big/train")
+    assert place("/up/b") == ("remote", "/nfs", "/nfs/a/b")
     assert place("/database") == ("local", "/", "/database")
     with pytest.raises(OSError, match="symbolic links"):
         place("/loop")

@@ -25,7 +25,7 @@ def collect(host):
     cpu = Subject(
         "model", "vendor", "architecture", "sockets", "cores_physical", "threads_logical", "threads_per_core", "numa_nodes",
         "affinity_threads", "quota_cores", "usable_threads", "usable_cores", "governor", "load_1m", "load_5m", "load_15m", "virtual")
-    online, topology, info = sysfs.online_cpus(host), {}, None
+    online, topology = sysfs.online_cpus(host), {}
     if online:
         topology = sysfs.cpu_topology(host, online)
     text = host.text_or("/proc/cpuinfo", "", _ENOUGH)
@@ -44,7 +44,8 @@ def collect(host):
     cpu.put("/sys/devices/system/node", {"numa_nodes": [
         dict((key, node[key]) for key in ("node", "cpus", "memory_total_bytes")) for node in sysfs.numa_nodes(host)] or None})
     cpu.put("/sys/devices/system/cpu", {"governor": sysfs.governor(host)})
-    cpu.put("/proc/cpuinfo, /sys/class/dmi/id", {"virtual": sysfs.virtualization(host, info["hypervisor"]) != "none"})
+    machine = sysfs.virtualization(host, info["hypervisor"])
+    cpu.put("/proc/cpuinfo, /sys/class/dmi/id", {"virtual": machine and machine != "none"})
     cpu.read("/proc/loadavg", ("load_1m", "load_5m", "load_15m"), _load, host)
     _put_usable(cpu, host, online, topology)
     return cpu.document()

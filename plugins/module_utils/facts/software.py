@@ -8,6 +8,7 @@ import json
 import os
 import re
 
+from ..sources import mounts as mount_table
 from ..sources import procfs
 from ..sources.forked import run_forked
 from .subject import Subject
@@ -48,19 +49,43 @@ def collect(host, python_environments=(), timeout_seconds=10, run=run_forked, ru
         "distribution_id": release.get("ID"), "distribution_version": release.get("VERSION_ID"), "distribution_name": release.get("PRETTY_NAME")})
     _put_driver(software, host)
     software.put("/sys/module", {"nouveau_loaded": host.exists("/sys/module/nouveau")})
-    software.put("/usr/local/cuda*/version.json", {"cuda_toolkits": cuda_toolkits(host)})
     software.put("files", {"fabric_manager_installed": any(host.exists(path) for path in _FABRIC_MANAGER)})
-    _put_container_toolkit(software, host, timeout_seconds, run_program)
-    if python_environments:
-        # A named environment may lie on a dead network mount.
-        named = list(python_environments)[:_MAX_ENVIRONMENTS]
-        ok, value, _kind = run(lambda: [environment(host, path) for path in named], timeout_seconds)
-        if not ok:
-            value = [dict(_nothing(path), error=value) for path in named]
+    # /usr/local and named environments may lie on a dead network mount.
+    ok, value, _kind = run(lambda: _maybe_elsewhere(host, list(python_environments)[:_MAX_ENVIRONMENTS]), timeout_seconds)
+    if ok:
+        software.put("/usr/local/cuda*/version.json", {"cuda_toolkits": value["cuda_toolkits"]})
+        software.put("*.dist-info", {"python_environments": value["python_environments"]})
+        _put_container_toolkit(software, host, value["toolkit_program"], timeout_seconds, run_program)
     else:
-        value = system_environments(host)
-    software.put("*.dist-info", {"python_environments": value})
+        for field in ("cuda_toolkits", "python_environments", "container_toolkit_version"):
+            software.absent[field] = "failed: %s" % value
     return software.document()
+
+
+def _maybe_elsewhere(host, named):
+    """{"cuda_toolkits", "toolkit_program", "python_environments"}: what may block for ever on another machine's disk."""
+    mounts = mount_table.by_mount_point(procfs.parse_mountinfo(host.text_or("/proc/self/mountinfo", "", 4 << 20)))
+
+    def reachable(path):
+        try:
+            return mount_table.place_on(host, mounts, path)[0] != mount_table.AUTOMOUNT
+        except OSError:
+            return False
+
+    environments = []
+    for path in named:
+        try:
+            where, mount, _resolved = mount_table.place_on(host, mounts, path)
+            stop = mount_table.not_mounted(mount) if where == mount_table.AUTOMOUNT else None
+        except OSError as error:
+            stop = error.strerror
+        environments.append(dict(_nothing(path), error=stop) if stop else environment(host, path))
+    local = reachable("/usr/local/lib")
+    return {
+        "cuda_toolkits": cuda_toolkits(host, reachable) if reachable("/usr/local") else [],
+        "toolkit_program": next((path for path in _TOOLKIT if reachable(path) and host.exists(path)), None),
+        "python_environments": environments if named else system_environments(host, ("/usr", "/usr/local") if local else ("/usr",)),
+    }
 
 
 def parse_driver(text):
@@ -84,10 +109,10 @@ def _put_driver(software, host):
     software.put("loaded module", {"driver_version": module})
 
 
-def cuda_toolkits(host):
+def cuda_toolkits(host, reachable=lambda path: True):
     """[{"path", "version"}] of /usr/local/cuda* and the distribution's own; version null where no file tells it."""
     found, seen = [], set()
-    folders = ["/usr/local/" + name for name in host.names("/usr/local") if name.startswith("cuda")]
+    folders = ["/usr/local/" + name for name in host.names("/usr/local") if name.startswith("cuda") and reachable("/usr/local/" + name)]
     # Real folders first: /usr/local/cuda and cuda-12 are links to one of them.
     for folder in sorted(folders, key=lambda path: (host.link(path) is not None, path))[:_MAX_TOOLKITS]:
         real = os.path.realpath(host.path(folder))
@@ -108,8 +133,7 @@ def cuda_toolkits(host):
     return found
 
 
-def _put_container_toolkit(software, host, timeout_seconds, run_program):
-    program = next((path for path in _TOOLKIT if host.exists(path)), None)
+def _put_container_toolkit(software, host, program, timeout_seconds, run_program):
     if program is None:
         software.put("files", {"container_toolkit_version": None})
         return
@@ -207,12 +231,12 @@ def environment(host, path):
     return described
 
 
-def system_environments(host):
+def system_environments(host, prefixes=("/usr", "/usr/local")):
     """The distribution's Python and what was installed for everybody under /usr/local, where they carry a known package."""
     found = []
     if host.exists("/usr/lib/python3/dist-packages"):
         described = environment(host, "/usr/lib/python3/dist-packages")
         described["python_version"] = next((match.group(1) for match in map(_SITE.match, host.names("/usr/lib")) if match), None)
         found.append(described)
-    found += [environment(host, prefix) for prefix in ("/usr", "/usr/local") if _sites(host, prefix)]
+    found += [environment(host, prefix) for prefix in prefixes if _sites(host, prefix)]
     return [described for described in found if described["packages"]]

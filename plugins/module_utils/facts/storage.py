@@ -16,7 +16,7 @@ from .subject import Subject
 
 MAX_FILESYSTEMS = 128
 # The share of the subject's time that one unanswering server may take.
-_PER_SERVER_SECONDS = 3.0
+_PER_SERVER_SECONDS = 5.0
 
 
 def collect(host, paths=(), timeout_seconds=10, run=run_forked, probe=None):
@@ -29,10 +29,10 @@ def collect(host, paths=(), timeout_seconds=10, run=run_forked, probe=None):
     storage = Subject("filesystems", "paths", "disks")
     storage.put("/sys/block", {"disks": sysfs.disks(host)})
     try:
-        table = procfs.parse_mountinfo(host.text("/proc/self/mountinfo", 4 << 20))
+        table = mount_table.by_mount_point(procfs.parse_mountinfo(host.text("/proc/self/mountinfo", 4 << 20)))
     except OSError as error:
         storage.absent["filesystems"] = reason(error)
-        table = []
+        table = {}
     probe = probe or (lambda path: look(host.path(path)))
     real = mount_table.real(table)[:4 * MAX_FILESYSTEMS]
     asked = [("mount", mount["mount_point"], mount) for mount in real]
@@ -78,20 +78,19 @@ def _answer(probe, path):
 
 
 def _local(host, table, asked, probe):
-    """Answers for all that lies on local file systems; for the rest [where it lies, mount point, resolved path]."""
+    """Answers for all that lies on local file systems; for a path elsewhere only where it lies."""
     answers = []
     for what, path, mount in asked:
         if what == "mount":
             answers.append(_answer(probe, path))
             continue
         try:
-            where, mount, resolved = mount_table.place(
-                table, path, lambda link: os.readlink(host.path(link)), lambda name: os.lstat(host.path(name)))
+            where, mount, resolved = mount_table.place_on(host, table, path)
         except OSError as error:
             answers.append({"error": "%s: %s" % (path, error.strerror)})
             continue
         answer = _answer(probe, resolved) if where == mount_table.LOCAL else {}
-        answers.append(dict(answer, where=where, mount=table.index(mount) if mount is not None else None, resolved=resolved))
+        answers.append(dict(answer, where=where, mount=mount and mount["mount_point"], resolved=resolved))
     return answers
 
 
@@ -121,10 +120,10 @@ def _ask(host, table, asked, timeout_seconds, run, probe):
     later = [(what, path, path, through[path]) for what, path, mount in asked if mount is not None and through[path] is not None]
     for what, path, mount in first:
         answer = answers[what, path]
-        if answer.get("where") == mount_table.NETWORK:
+        if answer.get("where") == mount_table.REMOTE:
             later.append((what, path, answer["resolved"], table[answer["mount"]]))
         elif answer.get("where") == mount_table.AUTOMOUNT:
-            answer["error"] = "below the automount point %s, which is not mounted; an audit doesn't mount it" % table[answer["mount"]]["mount_point"]
+            answer["error"] = mount_table.not_mounted(table[answer["mount"]])
         if answer.get("mount") is not None:
             answer["mount"] = table[answer["mount"]]
     servers = {}

@@ -27,13 +27,23 @@ _NOISE = re.compile(
 _CREDENTIALS = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*@")
 _MAX_LINKS = 40
 
-LOCAL, NETWORK, AUTOMOUNT = "local", "network", "automount"
+LOCAL, REMOTE, AUTOMOUNT = "local", "remote", "automount"
 
 
 def is_network(mount):
-    """Whether a dead server behind this mount can hold a caller for ever."""
-    kind = mount["type"]
-    return kind in _NETWORK or (kind.startswith("fuse") and kind not in _OVERLAY and kind != "fuseblk")
+    """Whether the data lies on another machine; a FUSE file system nobody knows counts as such."""
+    name = mount["type"]
+    return name in _NETWORK or (name.startswith("fuse") and name not in _OVERLAY and name != "fuseblk")
+
+
+def may_hang(mount):
+    """Whether a dead server or daemon behind this mount can hold a caller for ever."""
+    return is_network(mount) or mount["type"].startswith("fuse")
+
+
+def by_mount_point(mounts):
+    """{mount point: what was mounted there last}; what lies under it nobody can reach."""
+    return dict((mount["mount_point"], mount) for mount in mounts)
 
 
 def device(mount):
@@ -54,40 +64,32 @@ def kind(host, mount):
 
 
 def real(mounts):
-    """The mounts worth listing, shortest mount point first: no pseudo file systems, automount points or container plumbing.
-
-    What a later mount covers is left out: nobody can reach it.
-    """
-    last = dict((mount["mount_point"], mount) for mount in mounts)
-    found = [mount for mount in last.values() if mount["type"] not in _PSEUDO and not _NOISE.match(mount["mount_point"])]
+    """The mounts of by_mount_point() worth listing, shortest first: no pseudo file systems, automount points or container plumbing."""
+    found = [mount for mount in mounts.values() if mount["type"] not in _PSEUDO and not _NOISE.match(mount["mount_point"])]
     return sorted(found, key=lambda mount: (mount["mount_point"].count("/"), len(mount["mount_point"]), mount["mount_point"]))
 
 
 def mount_of(mounts, path):
-    """The mount a path lies on by its text, the last mounted one of the longest mount points; None without a root."""
-    best = None
-    for mount in mounts:
-        point = mount["mount_point"]
-        if path == point or path.startswith(point.rstrip("/") + "/"):
-            if best is None or len(point) >= len(best["mount_point"]):
-                best = mount
-    return best
+    """The mount of by_mount_point() that a path lies on by its text; None without a root."""
+    while path not in mounts and path not in ("/", ""):
+        path = path.rpartition("/")[0]
+    return mounts.get(path or "/")
 
 
 def reached_through(mounts, path):
-    """The outermost network mount that a lookup of the path asks, None where it touches local file systems only."""
+    """The outermost mount that may hang and that a lookup of the path asks, None where it touches local file systems only."""
     parts = path.rstrip("/").split("/")
     for length in range(1, len(parts) + 1):
         mount = mount_of(mounts, "/".join(parts[:length]) or "/")
-        if mount is not None and is_network(mount):
+        if mount is not None and may_hang(mount):
             return mount
     return None
 
 
 def place(mounts, path, read_link=os.readlink, status=os.lstat):
-    """Follows a path as far as that touches local file systems only.
+    """Follows a path as far as that touches local file systems that answer at once.
 
-    -> (LOCAL | NETWORK | AUTOMOUNT, mount, the path with the links followed so far resolved). An automount is never entered: only
+    -> (LOCAL | REMOTE | AUTOMOUNT, mount, the path with the links followed so far resolved). An automount is never entered: only
     its last mounted file system counts, so one that is mounted already is judged by what lies on it.
     """
     todo, done, links = [part for part in path.split("/") if part], "", 0
@@ -96,8 +98,8 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
         rest = "/".join([done] + todo) or "/"
         if mount is not None and mount["type"] == "autofs":
             return AUTOMOUNT, mount, rest
-        if mount is not None and is_network(mount):
-            return NETWORK, mount, rest
+        if mount is not None and may_hang(mount):
+            return REMOTE, mount, rest
         if not todo:
             return LOCAL, mount, rest
         part = todo.pop(0)
@@ -109,7 +111,7 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
         here = done + "/" + part
         upon = mount_of(mounts, here)
         # Even lstat of a network mount's own root asks the server.
-        if upon is not None and (upon["type"] == "autofs" or is_network(upon)):
+        if upon is not None and (upon["type"] == "autofs" or may_hang(upon)):
             done = here
             continue
         try:
@@ -126,3 +128,13 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
         if target.startswith("/"):
             done = ""
         todo = [each for each in target.split("/") if each] + todo
+
+
+def place_on(host, mounts, path):
+    """place() of a HostFiles."""
+    return place(mounts, path, lambda link: os.readlink(host.path(link)), lambda name: os.lstat(host.path(name)))
+
+
+def not_mounted(mount):
+    """Why a path below an automount point isn't looked at."""
+    return "below the automount point %s, which is not mounted; an audit doesn't mount it" % mount["mount_point"]

@@ -90,7 +90,7 @@ def dmi(host, name):
 
 
 def virtualization(host, hypervisor_flag=None):
-    """none | kvm | vmware | hyperv | xen | amazon | google | ... | unknown (a VM of a kind nobody told).
+    """none | kvm | vmware | hyperv | xen | amazon | google | ... | unknown (a VM of a kind nobody told); None where nothing tells.
 
     `hypervisor_flag`: whether /proc/cpuinfo shows one; None reads it. The flag decides on x86, where bare-metal instances
     of a cloud carry the same vendor text as its VMs; elsewhere the texts do.
@@ -114,8 +114,10 @@ def virtualization(host, hypervisor_flag=None):
         return kind or ("wsl" if "microsoft" in host.text_or("/proc/sys/kernel/osrelease", "").lower() else "unknown")
     if tree:
         return "kvm" if "kvm" in tree else "xen" if "xen" in tree else "unknown"
-    x86 = host.exists("/proc/cpuinfo") and "vendor_id" in host.text_or("/proc/cpuinfo", "", 4096)
-    return "none" if x86 or kind is None else kind
+    processor = host.text_or("/proc/cpuinfo", "", 4096)
+    if not processor and not words.strip():
+        return None
+    return "none" if "vendor_id" in processor or kind is None else kind
 
 
 def block_name(host, device_number, device):
@@ -178,7 +180,8 @@ def disks(host, most=256):
         if re.match(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d", name):
             continue
         sectors = host.number(folder + "/size")
-        if not sectors or len(found) >= most:
+        # The single paths of a multipath NVMe device are hidden ones.
+        if not sectors or len(found) >= most or host.number(folder + "/hidden"):
             continue
         rotational = host.number(folder + "/queue/rotational")
         found.append({
