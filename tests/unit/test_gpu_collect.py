@@ -14,8 +14,8 @@ import pytest
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts import gpu as module
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts.gpu import collect, parse_captured
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import nvidia_smi as smi
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import nvidia_smi_xml, nvml_reader
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.gpu_record import absence, add_sample, bus_id, clean_text, program_name, reason_names
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import nvidia_smi_xml
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.gpu_record import absence, add_sample, bus_id, clean_text, error_code, program_name, reason_names
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.host_files import HostFiles
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.pci import read_pci
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.run_program import ProgramResult
@@ -414,4 +414,4 @@ def test_a_broken_binding_is_told_and_the_next_one_asked(monkeypatch):
 
 @pytest.mark.parametrize("name, code", [("NVMLError_GpuIsLost", 15), ("NVMLError_LibRmVersionMismatch", 18), ("NVMLError_NoPermission", 4), ("ValueError", None)])
 def test_error_codes_without_a_value(name, code):
-    assert nvml_reader.error_code(type(name, (Exception,), {})()) == code
+    assert error_code(type(name, (Exception,), {})()) == code

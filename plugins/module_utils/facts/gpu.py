@@ -7,14 +7,13 @@ from __future__ import annotations
 import os
 import time
 
-from ..sources import nvidia_smi as smi
 from ..sources.forked import run_forked
-from ..sources.gpu_record import add_sample, clean_text, finish, new_gpu, put, set_status, slowed_by_hardware
+from ..sources.gpu_record import add_sample, clean_text, error_code, error_text, finish, new_gpu, put, set_status, slowed_by_hardware
 from ..sources.host_files import HostFiles
-from ..sources.nvidia_smi_xml import NotNvidiaSmi, parse_query_xml
 from ..sources.pci import read_pci
 from ..sources.run_program import find_stuck
 
+# The sources themselves are imported where they are asked: a host compiles only what it needs.
 CHILD_NAME = "gpu-audit-nvml"
 SAMPLE_GAP_SECONDS = 1.0
 # nvmlReturn_t -> (error_kind, hint)
@@ -59,21 +58,24 @@ def _bindings():
 
 def _read_nvml(gap_seconds):
     """In the child: -> {"source", "answer"} or {"source", "code", "text"}, both with "notes" [str]."""
-    from ..sources import nvml_reader
     notes, failure = [], None
     for source, binding in _bindings():
         try:
-            return {"source": source, "answer": nvml_reader.read(binding(), gap_seconds), "notes": notes}
+            api = binding()
+            from ..sources import nvml_reader
+            return {"source": source, "answer": nvml_reader.read(api, gap_seconds), "notes": notes}
         except ImportError as error:
-            failure = {"source": source, "code": nvml_reader.LIBRARY_NOT_FOUND, "text": clean_text(error), "notes": notes}
+            failure = {"source": source, "code": 12, "text": clean_text(error), "notes": notes}
             if type(error) is ImportError:  # pylint: disable=unidiomatic-typecheck
                 notes.append(clean_text(error))
         except Exception as error:  # pylint: disable=broad-except
             # Whatever a binding raises is what this source says: kept with its words.
-            failure = {"source": source, "code": nvml_reader.error_code(error), "text": nvml_reader.error_text(error), "notes": notes}
-            if failure["code"] is None:
+            code = error_code(error)
+            failure = {"source": source, "code": code, "text": error_text(error), "notes": notes}
+            if code is None:
                 notes.append("%s: %s" % (source, failure["text"]))
-            elif failure["code"] not in (nvml_reader.LIBRARY_NOT_FOUND, nvml_reader.FUNCTION_NOT_FOUND):
+            elif code not in (12, 13):
+                # Neither "library not found" nor "function not found": the driver's own answer.
                 break
     return failure
 
@@ -100,6 +102,8 @@ def _collect_nvml(document, timeout_seconds):
 
 def _query_each(answer, document, program, deadline):
     """One query for each GPU that PCI shows and a broken answer left out."""
+    from ..sources import nvidia_smi as smi
+    from ..sources.nvidia_smi_xml import NotNvidiaSmi, parse_query_xml
     known = {gpu["bus_id"] for gpu in answer["gpus"]}
     named = set(smi.named_bus_ids(document["error"] or ""))
     for function in document["pci"] or []:
@@ -136,6 +140,9 @@ def _query_each(answer, document, program, deadline):
 
 
 def _collect_smi(document, program, timeout_seconds):
+    from ..sources import nvidia_smi as smi
+    from ..sources.nvidia_smi_xml import NotNvidiaSmi, parse_query_xml
+    program = smi.locate(program)
     stuck = find_stuck(program)
     if stuck:
         _fail(document, "stuck", "reboot", "nvidia-smi (process %(pid)d) hangs in the driver (state %(state)s, for %(age_seconds)d s); no other was started" % stuck)
@@ -282,6 +289,8 @@ def decide_state(document, surroundings, module_loaded):
 
 def parse_captured(text):
     """Saved output of `nvidia-smi -q -x` -> the gpu document; PCI is unknown. Text that tells nothing about the machine: state `tool_missing`."""
+    from ..sources import nvidia_smi as smi
+    from ..sources.nvidia_smi_xml import NotNvidiaSmi, parse_query_xml
     document = _document()
     try:
         answer = parse_query_xml(text)

@@ -32,6 +32,10 @@ CLOCK_EVENT_REASONS = (
 # The hardware itself slows the clocks down: worth a second look a moment later.
 HARDWARE_SLOWDOWN_MASK = 0x8 | 0x40 | 0x80
 
+# nvmlReturn_t of exception classes that don't carry the number.
+_CLASS_CODES = (("NotSupported", 3), ("NoPermission", 4), ("DriverNotLoaded", 9), ("LibraryNotFound", 12), ("FunctionNotFound", 13),
+                ("CorruptedInfoROM", 14), ("GpuIsLost", 15), ("LibRmVersionMismatch", 18))
+
 _ABSENT = {"": NOT_SUPPORTED, "n/a": NOT_SUPPORTED, "not supported": NOT_SUPPORTED, "not available": NOT_SUPPORTED, "deprecated": NOT_SUPPORTED,
            "requested functionality has been deprecated": NOT_SUPPORTED, "function not found": NOT_SUPPORTED, "not found": NOT_SUPPORTED,
            "insufficient permissions": NOT_PERMITTED, "no permission": NOT_PERMITTED, "not permitted": NOT_PERMITTED}
@@ -45,6 +49,20 @@ def clean_text(value, limit=200):
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return _CONTROL.sub(" ", str(value)[:4 * limit]).strip()[:limit]
+
+
+def error_code(error):
+    """The nvmlReturn_t of a binding's exception, None where it is no NVML error."""
+    value = getattr(error, "value", None)
+    if isinstance(value, int):
+        return value
+    name = type(error).__name__
+    return next((code for word, code in _CLASS_CODES if word in name), None)
+
+
+def error_text(error):
+    text = clean_text(error)
+    return text if error_code(error) is not None and text else clean_text("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
 
 
 def absence(text):

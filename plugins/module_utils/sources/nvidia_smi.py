@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from .gpu_record import bus_id, clean_text
@@ -21,6 +22,16 @@ EXITS = {
 _WORDS = (("version mismatch", 18), ("insufficient permissions", 4), ("couldn't communicate with the nvidia driver", 9), ("driver not loaded", 9),
           ("no devices were found", 6), ("gpu is lost", 15), ("device handle", 15), ("library not found", 12))
 NO_DEVICES = 6
+FOLDERS = ("/usr/bin", "/usr/lib/wsl/lib", "/usr/local/nvidia/bin", "/run/nvidia/driver/usr/bin", "/run/current-system/sw/bin", "/home/kubernetes/bin/nvidia/bin")
+
+
+def locate(program):
+    """`program` itself, or where a bare "nvidia-smi" lies on systems that don't have it on the PATH."""
+    if "/" not in program and not any(os.access(os.path.join(folder, program), os.X_OK) for folder in os.environ.get("PATH", "").split(os.pathsep)):
+        for folder in FOLDERS:
+            if os.access(os.path.join(folder, program), os.X_OK):
+                return os.path.join(folder, program)
+    return program
 
 
 def meaning(text):

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import time
 
-from .gpu_record import (NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean_text, device_id, finish, new_gpu, program_name, put,
+from .gpu_record import (NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean_text, device_id, error_code, error_text, finish, new_gpu, program_name, put,
                          set_status, slowed_by_hardware)
 
 # nvmlReturn_t (nvml.h)
-NO_PERMISSION, LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, CORRUPTED_INFOROM, GPU_IS_LOST = 4, 12, 13, 14, 15
+NO_PERMISSION, GPU_IS_LOST = 4, 15
 # not supported, function not found, argument version mismatch, deprecated
 _UNSUPPORTED = (3, 13, 25, 26)
-_CLASS_CODES = (("NotSupported", 3), ("NoPermission", 4), ("DriverNotLoaded", 9), ("LibraryNotFound", 12), ("FunctionNotFound", 13),
-                ("CorruptedInfoROM", 14), ("GpuIsLost", 15), ("LibRmVersionMismatch", 18))
 _SWITCH = ("disabled", "enabled")
 _COMPUTE_MODES = ("default", "exclusive_thread", "prohibited", "exclusive_process")
 _VIRTUALIZATION = ("none", "pass_through", "vgpu", "host_vgpu", "host_vsga")
@@ -27,20 +25,6 @@ _NO_VALUE = (1 << 64) - 1
 # NVML_FI_DEV_* of nvml.h
 _MEMORY_TEMPERATURE, _POWER_AVERAGE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT, _RESET, _DRAIN, _RECOVERY_ACTION = 82, 185, 186, 193, 194, 226, 227, 230
 _COUNTERS = ((74, "sw_power_cap"), (76, "sync_boost"), (269, "sw_thermal_slowdown"), (270, "hw_thermal_slowdown"), (271, "hw_power_brake_slowdown"))
-
-
-def error_code(error):
-    """The nvmlReturn_t of a binding's exception, None where it is no NVML error."""
-    value = getattr(error, "value", None)
-    if isinstance(value, int):
-        return value
-    name = type(error).__name__
-    return next((code for word, code in _CLASS_CODES if word in name), None)
-
-
-def error_text(error):
-    text = clean_text(error)
-    return text if error_code(error) is not None and text else clean_text("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
 
 
 def _why(error):
@@ -149,7 +133,10 @@ class _Device(object):
         values = list(value)[:len(names)] if isinstance(value, (list, tuple)) and converters[0] is not len else [value]
         for field, convert, one in zip(names, converters, values if value is not None else [None] * len(names)):
             if self.gpu[field] is None:
-                put(self.gpu, field, None if one is None else convert(one), why)
+                try:
+                    put(self.gpu, field, None if one is None else convert(one), why)
+                except (TypeError, ValueError, AttributeError):
+                    put(self.gpu, field, None, "failed: unexpected answer: %s" % clean_text(one, 60))
 
     def structure(self, fields, value, why):
         """{field: attribute} of a structure."""
@@ -254,7 +241,8 @@ def _nvlinks(device):
         if why is not None:
             break
         links.append({"link": link, "active": bool(active), "crc_errors": device.call("nvmlDeviceGetNvLinkErrorCounter", link, 2)[0]})
-    put(device.gpu, "nvlinks", links or None, why)
+    # Past the last link, and on some cards without any, the index is called invalid.
+    put(device.gpu, "nvlinks", links or None, NOT_SUPPORTED if why and why.lower().endswith("invalid argument") else why)
 
 
 def _mig(device):
@@ -321,6 +309,17 @@ def _read_gpu(api, index):
         set_status(gpu, "lost" if error_code(error) == GPU_IS_LOST else "error", error_text(error))
         return finish(gpu), False
     device = _Device(api, handle, gpu)
+    try:
+        _fill(device)
+    except (TypeError, ValueError, AttributeError) as error:
+        # A structure of another shape than the header says: this GPU's rest is unknown, the other GPUs are read.
+        set_status(gpu, "error", error_text(error))
+    corrupt = device.call("nvmlDeviceValidateInforom")[1]
+    return finish(gpu), bool(corrupt and "inforom" in corrupt.lower())
+
+
+def _fill(device):
+    api, gpu = device.api, device.gpu
     pci, why = device.call("nvmlDeviceGetPciInfo")
     put(gpu, "bus_id", None if pci is None else bus_id(clean_text(getattr(pci, "busId", b"") or pci.busIdLegacy)), why)
     put(gpu, "device_id", None if pci is None else device_id(pci.pciDeviceId), why)
@@ -353,8 +352,6 @@ def _read_gpu(api, index):
     _recovery_action(gpu, values)
     for part in (_sram, _fabric, _nvlinks, _mig, _processes):
         part(device)
-    corrupt = device.call("nvmlDeviceValidateInforom")[1]
-    return finish(gpu), bool(corrupt and "inforom" in corrupt.lower())
 
 
 def _versions(api):

@@ -142,11 +142,18 @@ def _overdue(pid, proc, now):
     return False
 
 
+def _namespace(pid, proc):
+    try:
+        return os.readlink(os.path.join(proc, pid, "ns", "pid"))
+    except OSError:
+        return None
+
+
 def find_stuck(program_name, own_after_seconds=None, proc="/proc"):
     """An older process of this program that no longer moves. -> {"pid", "state", "age_seconds"} or None.
 
     Stuck is: in state D for STUCK_AFTER_SECONDS, or of an earlier audit and past its own deadline. `own_after_seconds`: for names that only
-    this collection gives, any process of that age.
+    this collection gives, any process of that age. Processes of another PID namespace (containers) don't count.
     """
     comm = os.path.basename(program_name)[:15]
     uptime = _read(os.path.join(proc, "uptime"))
@@ -162,6 +169,8 @@ def find_stuck(program_name, own_after_seconds=None, proc="/proc"):
         if not stat or stat[0] != comm or stat[1] in "ZX":
             continue
         age = uptime - stat[2] / ticks
+        if _namespace(pid, proc) not in (None, _namespace("self", proc)):
+            continue
         if (stat[1] == "D" and age > STUCK_AFTER_SECONDS or own_after_seconds is not None and age > own_after_seconds
                 or _overdue(pid, proc, now)):
             return {"pid": int(pid), "state": stat[1], "age_seconds": int(age)}
