@@ -34,7 +34,7 @@ TROUBLES = ("ready", "unproven", "unproven", "driver", "lost", "remap", "cores",
 def sample_host(name, trouble, rng):
     """One judged host entry with the given trouble."""
     model, vram = rng.choice((("NVIDIA H100 80GB HBM3", 80), ("NVIDIA A100-SXM4-80GB", 80), ("NVIDIA L40S", 48)))
-    groups = ["rack_" + name[-1], "train" if rng.random() < 0.6 else "lab"]
+    groups = ["rack_" + name[-1:], "train" if rng.random() < 0.6 else "lab"]
     host = {"name": name, "groups": groups, "policy": "training", "verdict": "", "reason": "", "checklist": {}, "hardware": {}, "metrics": {}, "absent": {},
             "findings": [], "unanswered": [], "missing_form": [], "errors": []}
     early = {"unreachable": ("unreachable", "Failed to connect to the host via ssh: connect to host 10.88.1.7 port 22: Connection refused"),
@@ -54,6 +54,8 @@ def sample_host(name, trouble, rng):
             status, "%s: %s where %s is required." % (title, actual, required))
         host["findings"].append({"check": key, "status": status, "actual": actual, "required": required, "message": message,
                                  "evidence": [{"what": key, "value": actual, "source": "nvml" if item == "health" else "/proc/meminfo"}]})
+        if status == "unknown":
+            host["findings"][-1]["answers"] = True
         if actual is not None and not isinstance(actual, str):
             host["metrics"][key] = actual
         elif actual is None:
@@ -109,3 +111,39 @@ def finish(hosts, language="en"):
         "checks": checks,
         "hosts": hosts,
     }
+
+
+ATTACK = "<script>window.attacked=1</script>"
+HOSTILE_NAMES = (
+    ATTACK, "</script><img src=x onerror=window.attacked=1>", "=cmd|' /C calc'!A0", "+1+1", "@SUM(1)", "-2+3", "\tTAB", "\rCR", "../../x", "a|b`c`[d](javascript:1)",
+    "x" * 200_000, "x" * 200_001, "\udcff\udcfe", "\u202egnp.exe", "line\u2028break\nnew", "ctrl\x00\x07\x1b[31m", 'quote"back\\slash', "{{ 7*7 }}{% raw %}", "&amp;&#60;",
+    "\ufffe\uffff", "＝１", "名字", "", " ", "]]>", "‹U+202E›gnp.exe", "<!--", "www.example.org @here #12", "$(reboot)`id`", "a" * 119 + "\u202e" + "b",
+)
+
+
+def hostile_report(language="en"):
+    """A report in which every text that a host or its owner can choose is an attack or an oddity."""
+    report = sample_report(len(HOSTILE_NAMES), 3, language, names=list(HOSTILE_NAMES))
+    for index, host in enumerate(report["hosts"]):
+        text = HOSTILE_NAMES[(index + 7) % len(HOSTILE_NAMES)]
+        host["groups"] = [text, ATTACK]
+        host["reason"] = text
+        host["policy"] = text
+        host["errors"] = [{"kind": text, "message": text}] if host["errors"] else []
+        host["metrics"][text[:300]] = text
+        host["absent"][text[:300]] = text
+        host["missing_form"] = [text]
+        host["hardware"].update(gpu_name=text, driver_version=text, distribution=text)
+        for finding in host["findings"]:
+            finding.update(message=text, actual=text, required=text, advice=text, evidence=[{"what": text, "value": text, "source": text}])
+    for cause in report["causes"]:
+        cause.update(title=ATTACK, detail=ATTACK, advice="=1+1", command="echo '</code>' " + ATTACK)
+    report["headline"] = ATTACK + "\u202e"
+    return report
+
+
+def hostile_document(name):
+    """A host document whose facts are as hostile as its name, one text of them 10 MB long."""
+    return {"schema": "trainops.gpu_audit/host/1", "name": name, "collected_at": ATTACK, "machine_id": "1", "measurements": [], "stale_measurements": [], "errors": [],
+            "facts": {"schema": ATTACK, "gpu": {"driver_version": ATTACK, "gpus": [{"name": "</script>" + "x" * 10_000_000, "uuid": "\udcff"}]}, "network": [], "software": "odd",
+                      ATTACK: {ATTACK: [ATTACK]}}}

@@ -44,7 +44,9 @@ def display_names(names):
     """The shown name of each host, in order: all different, whatever the hosts are called."""
     shown, seen = [], set()
     for name in names:
-        text = display(name, NAME_LIMIT) or "‹›"
+        text = display(name, NAME_LIMIT)
+        if not text.strip():
+            text = f"‹{text}›"
         if text in seen:
             text = f"{text} #{fingerprint(name if isinstance(name, str) else repr(name))}"
             number = 2

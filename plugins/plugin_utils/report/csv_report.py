@@ -30,7 +30,7 @@ def pieces(view):
             writer.writerow(first + [
                 _text(check.item), _text(check.key), _text(check.title), _text(finding.get("status")), _value(finding.get("actual")),
                 _text(view.required(check, finding)), _text(check.unit), _text(view.message(finding)),
-                "" if finding.get("status") in ("pass", "not_applicable") else _text(view.advice(check, finding)), _text(view.sources(finding))])
+                _text(view.advice(check, finding)), _text(view.sources(finding))])
         if not findings:
             writer.writerow(first + ["", "", "", "", "", "", "", _text(view.reason(host)), "", ""])
         yield buffer.getvalue()

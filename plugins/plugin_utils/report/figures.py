@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .. import numbers
+from .. import messages, numbers
 from . import texts
 from .clean import display, is_number
 
@@ -42,6 +42,8 @@ def human(value, unit, language):
         return ", ".join(human(item, unit, language) for item in value) or texts.text(language, "none")
     if isinstance(value, dict):
         return ", ".join(f"{display(key, 60)}: {human(item, unit, language)}" for key, item in value.items())
+    if unit == "word" and isinstance(value, str):
+        return display(messages.word(language, value))
     if not is_number(value):
         return display(numbers.format_value(value, unit, language))
     if unit == "seconds":

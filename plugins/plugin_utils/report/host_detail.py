@@ -75,11 +75,11 @@ def _finding_row(view, check, finding):
            f'<td class="src" data-l="{view.text("source")}">{for_html(view.sources(finding) or "–", 300)}</td></tr>')
     if status not in _OPEN:
         return row
-    advice = view.advice(check, finding) if status != "waived" else ""
+    advice = view.advice(check, finding)
     row += f'<tr class="say"><td></td><td colspan="4"><p>{for_html(view.message(finding))}</p>'
     if advice:
         row += f'<p class="advice">{for_html(advice)}</p>'
-    if check.command and status != "waived":
+    if view.command(check, finding):
         row += command(view, check.command)
     return row + "</td></tr>"
 

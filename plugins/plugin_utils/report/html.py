@@ -21,11 +21,12 @@ from markupsafe import Markup
 
 from . import charts, host_detail, marks
 from .clean import display, for_html, json_for_script, pick
-from .view import STATUSES, VERDICTS, item_text, status_text, verdict_rank, verdict_text, without_serials
+from .view import STATUSES, VERDICTS, causes, counts, item_text, short_model, status_text, unanswered, verdict_rank, verdict_text, without_serials
 
 SMALL_FLEET = 40
 CAUSES_SHOWN = 4
 HOSTS_NAMED = 60
+DETAIL_SHORT = 60
 ROWS_SHOWN = 200
 FACTS_LIMIT_CHARACTERS = 1_000_000
 PACKED_LIMIT_CHARACTERS = 30_000_000
@@ -67,16 +68,17 @@ def pieces(view, documents=None, inputs=None, hide_serials=False):
             line = f"{line} {_pack(body)}"
         packed[index] = line
     page = _environment().get_template("page.html.j2")
+    cause_lines, open_lines = _cause_lines(view), _unanswered_lines(view)
     style, script = _asset("style.css") + marks.style(), _asset("page.js")
     yield from page.generate(
         view=view, t=view.text, report=view.report, run=view.report["run"], language=view.language, lang_tag="zh-CN" if view.language == "zh" else "en",
         style=Markup(style), style_hash=_hash(style), script=Markup(script), script_hash=_hash(script), early=Markup(_EARLY), early_hash=_hash(_EARLY),
-        headline=pick(view.report.get("headline"), view.language), policies=_policies(view.report["run"]),
+        headline=_sentences(pick(view.report.get("headline"), view.language)), policies=_policies(view.report["run"]),
         bar=Markup(charts.verdict_bar(view.text("verdict_bar"), _verdict_counts(view, all_of_them=True))), verdicts=_verdict_counts(view),
-        causes=_causes(view), causes_shown=CAUSES_SHOWN, hosts_named=HOSTS_NAMED, unanswered=_unanswered(view),
+        causes=cause_lines, causes_shown=CAUSES_SHOWN, hosts_named=HOSTS_NAMED, unanswered=open_lines,
         items=[(item, item_text(view.language, item)) for item in view.items], rows=_rows(view, order), order=order, hosts=hosts, bodies=bodies,
         statuses=[(status, status_text(view.language, status)) for status in STATUSES], charts=[(title, Markup(svg)) for title, svg in spread.charts()],
-        index=Markup(json_for_script(_index(view, order))), packed=Markup("\n".join(packed)), small=small, finished=Markup(host_detail.time_html(
+        index=Markup(json_for_script(_index(view, order, cause_lines + open_lines))), packed=Markup("\n".join(packed)), small=small, finished=Markup(host_detail.time_html(
             view.report["run"].get("finished") or "")), command=lambda text: Markup(host_detail.command(view, text)), rows_shown=ROWS_SHOWN)
 
 
@@ -101,6 +103,7 @@ def _natural(name):
 
 def _policies(run):
     policies = run.get("policies") or []
+    policies = policies.values() if isinstance(policies, dict) else policies
     return ", ".join(str(policy) for policy in policies)
 
 
@@ -137,31 +140,32 @@ def _verdict_counts(view, all_of_them=False):
     return counts if all_of_them else [entry for entry in counts if entry[2]]
 
 
-def _causes(view):
-    said = []
-    for number, cause in enumerate(view.report.get("causes") or []):
-        hosts = [index for index in cause.get("hosts") or [] if isinstance(index, int) and 0 <= index < len(view.names)]
-        counts = [view.text("hosts", n=len(hosts))]
-        if cause.get("gpus"):
-            counts.append(view.text("gpus", n=cause["gpus"]))
-        if cause.get("frees"):
-            counts.append(view.text("frees", n=cause["frees"]))
-        says = [pick(cause.get(key), view.language) for key in ("detail", "advice")]
-        said.append({"number": number, "status": cause.get("status") if cause.get("status") in STATUSES else "fail", "title": pick(cause.get("title"), view.language)
-                     or cause.get("check") or "", "counts": " · ".join(counts), "says": [text for text in says if text],
-                     "command": pick(cause.get("command"), view.language), "hosts": hosts})
-    return said
+_FIRST_SENTENCE = re.compile(r"(.+?(?:[。！？]|[.!?](?=\s|$)))\s*(.*)", re.S)
 
 
-def _unanswered(view):
-    said = []
-    for number, entry in enumerate(view.report.get("unanswered") or []):
-        check = view.check(entry.get("check"))
-        hosts = [index for index in entry.get("hosts") or [] if isinstance(index, int) and 0 <= index < len(view.names)]
-        says = (pick(entry.get("reason"), view.language), pick(entry.get("advice"), view.language) or check.advice)
-        said.append({"number": number, "title": f"{item_text(view.language, entry.get('item') or check.item)}: {check.title}",
-                     "says": [text for text in says if text], "command": pick(entry.get("command"), view.language) or check.command, "hosts": hosts, "count": view.text("hosts", n=len(hosts))})
-    return said
+def _sentences(text):
+    """(first sentence, the rest): the first is shown large or always, the rest small or when opened."""
+    match = _FIRST_SENTENCE.fullmatch(text or "")
+    return match.groups() if match else (text or "", "")
+
+
+def _cause_lines(view):
+    """What the first screen shows of each cause: the remedy's first sentence; all of it when opened."""
+    lines = []
+    for cause in causes(view):
+        first, rest = _sentences(cause["advice"])
+        short = len(cause["detail"]) <= DETAIL_SHORT
+        lines.append({"key": cause["key"], "status": cause["status"], "title": cause["title"], "detail": cause["detail"] if short else "", "command": cause["command"],
+                      "counts": counts(view, cause["hosts"], cause["gpus"], cause["frees"]), "hosts": cause["hosts"], "more": [rest] if rest else [],
+                      "says": [text for text in ("" if short else cause["detail"], first) if text]})
+    return lines
+
+
+def _unanswered_lines(view):
+    """The same shape for what has no answer: the items, then what to run."""
+    return [{"key": entry["key"], "status": "unknown", "title": ", ".join(entry["items"]), "detail": "; ".join(entry["checks"]), "command": entry["command"],
+             "counts": counts(view, entry["hosts"]), "hosts": entry["hosts"], "more": entry["reasons"], "says": [entry["advice"]] if entry["advice"] else entry["reasons"]}
+            for entry in unanswered(view)]
 
 
 def _rows(view, order):
@@ -179,14 +183,13 @@ def _rows(view, order):
                      f'<td class="g">{for_html(view.gpu_label(host))}</td>{cells}</tr>\n')
 
 
-def _index(view, order):
+def _index(view, order, lines):
     """What filtering, grouping and sorting need of each host, short: the script never reads it out of the table."""
     hosts = view.report["hosts"]
-    causes = {}
-    for key, letter in (("causes", "c"), ("unanswered", "u")):
-        for number, entry in enumerate(view.report.get(key) or []):
-            for index in entry.get("hosts") or []:
-                causes.setdefault(index, []).append(f"{letter}{number}")
+    of_host = {}
+    for line in lines:
+        for index in line["hosts"]:
+            of_host.setdefault(index, []).append(line["key"])
     entries = []
     place = {index: at for at, index in enumerate(order)}
     for index, host in enumerate(hosts):
@@ -194,20 +197,16 @@ def _index(view, order):
         hardware = host.get("hardware") or {}
         searched = [view.names[index], view.gpu_label(host), view.verdict(host), display(hardware.get("driver_version"), 60), *loud]
         entries.append({"n": view.names[index], "v": host.get("verdict") if host.get("verdict") in VERDICTS else "error", "m": _model(view, hardware),
-                        "g": [display(group, 80) for group in host.get("groups") or []], "o": place[index], "c": causes.get(index, []),
+                        "g": [display(group, 80) for group in host.get("groups") or []], "o": place[index], "c": of_host.get(index, []),
                         "s": " ".join(str(part) for part in searched).lower()[:600], "p": hardware.get("gpu_count") or 0})
     return {"hosts": entries, "texts": {key: _template_text(view, key) for key in _SCRIPT_TEXTS}, "language": "zh-CN" if view.language == "zh" else "en",
             "verdicts": {verdict: verdict_text(view.language, verdict) for verdict in VERDICTS}, "verdictOrder": list(VERDICTS),
             "statusOrder": [status_text(view.language, status) for status in STATUSES], "rowsShown": ROWS_SHOWN,
-            "causes": {f"{letter}{number}": display(pick(entry.get("title"), view.language) or view.check(entry.get("check")).title, 80)
-                       for key, letter in (("causes", "c"), ("unanswered", "u")) for number, entry in enumerate(view.report.get(key) or [])}}
+            "causes": {line["key"]: display(line["title"], 80) for line in lines}}
 
 
 def _model(view, hardware):
-    name = hardware.get("gpu_name")
-    if isinstance(name, (list, tuple)):
-        name = " + ".join(display(part, 80) for part in name)
-    return display(name, 80) if name else ""
+    return short_model(hardware["gpu_name"]) if hardware.get("gpu_name") else ""
 
 
 def _template_text(view, key):

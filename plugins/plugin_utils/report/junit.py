@@ -17,7 +17,7 @@ from .view import NOT_JUDGED
 
 def pieces(view):
     """The text of the file, a suite at a time. The totals stand first, so every suite is counted before the first is written."""
-    totals = [_counts(view, host) for host in view.report["hosts"]]
+    totals = [_counts(host) for host in view.report["hosts"]]
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield f'<testsuites name={_attribute("gpu_audit " + str(view.report["run"].get("id") or ""))}{_numbers([sum(column) for column in zip(*totals)] or [0] * 4)}>\n'
     for name, host, counts in zip(view.names, view.report["hosts"], totals):
@@ -33,25 +33,21 @@ def _numbers(counts):
     return ' tests="{}" failures="{}" errors="{}" skipped="{}" time="0"'.format(*counts)
 
 
-def _kind(view, check, finding):
+def _kind(finding):
     status = finding.get("status")
     if status == "fail":
         return "failure"
     if status == "unknown":
-        return "error" if _answers(view, check, finding) else "skipped"
+        return "error" if finding.get("answers") else "skipped"
     if status in ("waived", "not_applicable"):
         return "skipped"
     return status if status in ("pass", "warn") else "error"
 
 
-def _answers(view, check, finding):
-    return bool(finding["answers"]) if "answers" in finding else check.answers
-
-
-def _counts(view, host):
+def _counts(host):
     if host.get("verdict") in NOT_JUDGED or not host.get("findings"):
         return [1, 0, 1 if host.get("verdict") in NOT_JUDGED else 0, 0]
-    kinds = [_kind(view, view.check(finding.get("check")), finding) for finding in host["findings"]]
+    kinds = [_kind(finding) for finding in host["findings"]]
     return [len(kinds), kinds.count("failure"), kinds.count("error"), kinds.count("skipped")]
 
 
@@ -77,7 +73,7 @@ def _suite(view, name, host, counts):
 
 
 def _case(view, name, check, finding):
-    kind = _kind(view, check, finding)
+    kind = _kind(finding)
     head = f'    <testcase classname={_attribute(name)} name={_attribute(check.key)} time="0">'
     if kind == "pass":
         return head + "</testcase>\n"
@@ -88,7 +84,7 @@ def _case(view, name, check, finding):
     lines = [message, f"{view.text('actual')}: {display(actual)}", f"{view.text('required')}: {view.required(check, finding)}"]
     if is_number(finding.get("actual")) and check.unit:
         lines[1] += f" ({finding['actual']} {check.unit})"
-    for label, value in (("advice", view.advice(check, finding)), ("run_it", check.command), ("source", view.sources(finding))):
+    for label, value in (("advice", view.advice(check, finding)), ("run_it", view.command(check, finding)), ("source", view.sources(finding))):
         if value:
             lines.append(f"{view.text(label)}: {value}")
     body = escape("\n".join(display(line) for line in lines))

@@ -8,7 +8,7 @@ import re
 
 from .clean import display, pick
 from .figures import human
-from .view import VERDICTS, item_text, status_text, verdict_text
+from .view import VERDICTS, causes, counts, item_text, status_text, unanswered, verdict_text
 
 SMALL_FLEET = 50
 FINDINGS_LIMIT = 200
@@ -55,35 +55,28 @@ def _some_hosts(view, indexes):
 
 def _causes(view):
     yield f"## {view.text('next_title')}\n\n"
-    causes = view.report.get("causes") or []
-    if not causes:
+    found = causes(view)
+    if not found:
         yield view.text("next_none") + "\n\n"
-    for number, cause in enumerate(causes, 1):
-        hosts = cause.get("hosts") or []
-        counts = [view.text("hosts", n=len(hosts))] + ([view.text("gpus", n=cause["gpus"])] if cause.get("gpus") else [])
-        if cause.get("frees"):
-            counts.append(view.text("frees", n=cause["frees"]))
-        yield f"{number}. **{plain(pick(cause.get('title'), view.language))}** ({', '.join(counts)})\n"
-        for value in (cause.get("detail"), cause.get("advice")):
+    for number, cause in enumerate(found, 1):
+        yield f"{number}. **{plain(cause['title'])}** ({counts(view, cause['hosts'], cause['gpus'], cause['frees'])})  \n"
+        for value in (cause["detail"], cause["advice"]):
             if value:
-                yield f"   {plain(pick(value, view.language), 1000)}  \n"
-        if cause.get("command"):
-            yield f"   {view.text('run_it')}: {code(pick(cause['command'], view.language))}  \n"
-        yield f"   {_some_hosts(view, hosts)}\n"
+                yield f"   {plain(value, 1000)}  \n"
+        if cause["command"]:
+            yield f"   {view.text('run_it')}: {code(cause['command'])}  \n"
+        yield f"   {_some_hosts(view, cause['hosts'])}\n"
     yield "\n"
 
 
 def _unanswered(view):
     yield f"## {view.text('unanswered_title')}\n\n"
-    entries = view.report.get("unanswered") or []
+    entries = unanswered(view)
     if not entries:
         yield view.text("unanswered_none") + "\n"
     for entry in entries:
-        check = view.check(entry.get("check"))
-        says = ". ".join(plain(pick(value, view.language)).rstrip(".。") for value in (entry.get("reason"), entry.get("advice")) if value)
-        command = pick(entry.get("command"), view.language) or check.command
-        yield (f"- **{plain(item_text(view.language, entry.get('item')))}**: {plain(check.title)} ({view.text('hosts', n=len(entry.get('hosts') or []))}). "
-               f"{says}{'. ' + code(command) if command else ''}\n")
+        yield (f"- **{plain(', '.join(entry['items']))}** ({counts(view, entry['hosts'])}): {plain('; '.join(entry['checks']))}. "
+               f"{plain(entry['advice'] or '; '.join(entry['reasons']), 1000)}{' ' + code(entry['command']) if entry['command'] else ''}\n")
     yield "\n"
 
 
@@ -129,4 +122,4 @@ def _host_lines(view, host, found):
         if finding.get("actual") is not None:
             line += f" {view.text('actual')}: {plain(human(finding['actual'], check.unit, view.language))}; {view.text('required')}: {plain(view.required(check, finding))}."
         advice = view.advice(check, finding)
-        yield line + (f" *{plain(advice)}*" if advice and status != "waived" else "") + "\n"
+        yield line + (f" *{plain(advice)}*" if advice else "") + "\n"

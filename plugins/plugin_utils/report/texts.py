@@ -132,7 +132,7 @@ _TEXTS = {
     "status_not_applicable": ("not applicable", "不适用"),
     "status_waived": ("waived", "已豁免"),
     "verdict_ready": ("Ready", "就绪"),
-    "verdict_ready_with_warnings": ("Ready, with warnings", "就绪（有警告）"),
+    "verdict_ready_with_warnings": ("Ready, warnings", "就绪（有警告）"),
     "verdict_unproven": ("Unproven", "待验证"),
     "verdict_not_ready": ("Not ready", "未就绪"),
     "verdict_unreachable": ("Unreachable", "无法连接"),

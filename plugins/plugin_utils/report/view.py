@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from .. import findings as judged
 from . import texts
 from .clean import display, display_names, pick
 from .figures import requirement
@@ -58,7 +59,7 @@ def items_shown(report):
 
 def short_model(name):
     """A GPU's name without the maker's: every one here is the same maker's."""
-    return display(name, 80).removeprefix("NVIDIA ")
+    return " + ".join(part.removeprefix("NVIDIA ") for part in display(name, 160).split(" + "))
 
 
 class Check:
@@ -74,7 +75,6 @@ class Check:
         self.unit = entry.get("unit") or ""
         self.metric = entry.get("metric") or key
         self.source = pick(entry.get("source"), language)
-        self.answers = bool(entry.get("answers"))
 
 
 class View:
@@ -102,9 +102,10 @@ class View:
         return self._units.get(metric, "")
 
     def findings(self, host):
-        """(check, finding), worst first, then in checklist order."""
+        """(check, whole finding), worst first, then in checklist order."""
         order = {item: index for index, item in enumerate(ITEMS)}
-        pairs = [(self.check(finding.get("check")), finding) for finding in host.get("findings") or []]
+        checks = self.report.get("checks") or {}
+        pairs = [(self.check(finding.get("check")), judged.complete(finding, host, checks)) for finding in host.get("findings") or []]
         return sorted(pairs, key=lambda pair: (status_rank(pair[1].get("status")), order.get(pair[0].item, 99)))
 
     def required(self, check, finding):
@@ -112,7 +113,13 @@ class View:
         return "" if required is None else requirement(required, check.unit, self.language)
 
     def advice(self, check, finding):
-        return pick(finding.get("advice"), self.language) or check.advice
+        """What to do. A check's own advice is for one that failed: it answers nothing that is unknown."""
+        own = pick(finding.get("advice"), self.language)
+        return own or (check.advice if finding.get("status") in ("fail", "warn") else "")
+
+    def command(self, check, finding):
+        """The command that belongs to the advice, where there is one."""
+        return check.command if finding.get("status") in ("fail", "warn") else ""
 
     def message(self, finding):
         """What judging said, with the waiver where there is one."""
@@ -146,8 +153,6 @@ class View:
         """`8 × NVIDIA H100`, or what is known of it."""
         hardware = host.get("hardware") or {}
         name, count = hardware.get("gpu_name"), hardware.get("gpu_count")
-        if isinstance(name, (list, tuple)):
-            name = " + ".join(short_model(each) for each in name)
         if count == 0:
             return self.text("no_gpu")
         if name:
@@ -167,3 +172,45 @@ def without_serials(value):
     if isinstance(value, str) and len(value) >= 17:
         return _SECRET_TEXT.sub(HIDDEN, value)
     return value
+
+
+def causes(view):
+    """`causes` of the report for reading: [{"key", "status", "title", "detail", "advice", "command", "hosts", "gpus", "frees"}]."""
+    said = []
+    for number, cause in enumerate(view.report.get("causes") or []):
+        said.append({
+            "key": f"c{number}", "status": cause.get("status") if cause.get("status") in STATUSES else "fail",
+            "title": pick(cause.get("title"), view.language) or str(cause.get("check") or ""), "hosts": _indexes(view, cause),
+            "gpus": cause.get("gpus") or 0, "frees": cause.get("frees") or 0,
+            **{key: pick(cause.get(key), view.language) or "" for key in ("detail", "advice", "command")}})
+    return said
+
+
+def unanswered(view):
+    """What couldn't be answered, joined by what would answer it: [{"key", "items", "checks", "reasons", "advice", "command", "hosts"}]."""
+    joined = {}
+    for entry in view.report.get("unanswered") or []:
+        check = view.check(entry.get("check"))
+        advice, command = pick(entry.get("advice"), view.language) or "", pick(entry.get("command"), view.language) or ""
+        said = joined.setdefault((advice or check.key, command), {"items": {}, "checks": {}, "reasons": {}, "advice": advice, "command": command, "hosts": {}})
+        said["items"][item_text(view.language, entry.get("item") or check.item)] = True
+        said["checks"][check.title] = True
+        said["reasons"][pick(entry.get("reason"), view.language) or ""] = True
+        said["hosts"].update(dict.fromkeys(_indexes(view, entry)))
+    ordered = sorted(joined.values(), key=lambda said: -len(said["hosts"]))
+    return [{**said, "key": f"u{number}", "items": list(said["items"]), "checks": list(said["checks"]), "reasons": [text for text in said["reasons"] if text],
+             "hosts": sorted(said["hosts"])} for number, said in enumerate(ordered)]
+
+
+def _indexes(view, entry):
+    return [index for index in entry.get("hosts") or [] if isinstance(index, int) and 0 <= index < len(view.names)]
+
+
+def counts(view, hosts, gpus=0, frees=0):
+    """`3 hosts · 14 GPUs`, and how many it frees where that is another number."""
+    said = [view.text("hosts", n=len(hosts))]
+    if gpus:
+        said.append(view.text("gpus", n=gpus))
+    if frees and frees != len(hosts):
+        said.append(view.text("frees", n=frees))
+    return " · ".join(said)

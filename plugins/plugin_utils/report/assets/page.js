@@ -170,6 +170,8 @@
     const cell = event.target.closest("td.c");
     const name = event.target.closest("tbody a");
     if (name) name.title = name.textContent;
+    const gpus = event.target.closest("td.g");
+    if (gpus) gpus.title = gpus.textContent;
     if (cell && !cell.title && cell.textContent !== "–") cell.title = heads[cell.cellIndex].textContent + ": " + cell.textContent;
   });
 
