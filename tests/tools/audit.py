@@ -48,9 +48,12 @@ def inventory_argument(value):
         return str(environment.ROOT / "tests" / "tools" / "localhost.yml")
     path = pathlib.Path(value).expanduser()
     if path.exists():
-        if "," in str(path.absolute()):
-            raise ToolError("INVENTORY: Ansible takes a path with a comma for a list of hosts; rename or link it: %s" % path.absolute())
-        return str(path.absolute())
+        place = str(path.absolute())
+        if "," in place:
+            raise ToolError("INVENTORY: Ansible takes a path with a comma for a list of hosts; rename or link it: %s" % place)
+        if os.path.expandvars(place) != place:
+            raise ToolError("INVENTORY: Ansible puts the value of a variable in place of its name in a path; rename or link it: %s" % place)
+        return place
     if "," in value:
         return value
     raise ToolError("INVENTORY: no such file or folder: %s (looked for %s). Name an inventory, or hosts as a list with a comma: INVENTORY='gpu1,gpu2,'"

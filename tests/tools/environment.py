@@ -31,6 +31,8 @@ SETTINGS = (
     ("ANSIBLE_FORKS", "20", (("defaults", "forks"),)),
     ("ANSIBLE_PYTHON_INTERPRETER", "auto_silent", (("defaults", "interpreter_python"),)),
     ("ANSIBLE_RETRY_FILES_ENABLED", "False", (("defaults", "retry_files_enabled"),)),
+    # An inventory that can't be read is an error, not an audit of nothing that ends with exit 0.
+    ("ANSIBLE_INVENTORY_UNPARSED_FAILED", "True", (("inventory", "unparsed_is_failed"),)),
     ("ANSIBLE_NOCOWS", "True", (("defaults", "nocows"),)),
 )
 

@@ -71,10 +71,11 @@ def test_a_wrong_value_says_which_and_why(variables, words, tmp_path, monkeypatc
     assert words in str(caught.value)
 
 
-def test_an_inventory_path_with_a_comma_is_refused(tmp_path):
-    path = tmp_path / "a,b.yml"
+@pytest.mark.parametrize(("name", "words"), [("a,b.yml", "comma"), ("$HOME.yml", "value of a variable")])
+def test_an_inventory_path_that_ansible_reads_otherwise_is_refused(tmp_path, name, words):
+    path = tmp_path / name
     path.write_text("")
-    with pytest.raises(environment.ToolError, match="comma"):
+    with pytest.raises(environment.ToolError, match=words):
         audit.inventory_argument(str(path))
 
 
