@@ -91,7 +91,7 @@ class Controller:
 
     core: Core
     folder: Path
-    extra: list[str] = dataclasses.field(default_factory=list)
+    inventories: list[Path] = dataclasses.field(default_factory=list)     # read before the lab's: their hosts come first
 
     def __post_init__(self) -> None:
         home = self.folder / "ansible_collections" / "trainops"
@@ -115,7 +115,8 @@ class Controller:
 
     def command(self, playbook: str, *arguments: str) -> list[str]:
         name = playbook if playbook.endswith(".yml") else f"trainops.gpu_audit.{playbook}"
-        return [str(self.core.bin / "ansible-playbook"), "-i", str(paths.RUN / "inventory.yml"), name, *self.extra, *arguments]
+        sources = [word for path in (*self.inventories, paths.RUN / "inventory.yml") for word in ("-i", str(path))]
+        return [str(self.core.bin / "ansible-playbook"), *sources, name, *arguments]
 
     @property
     def output(self) -> Path:

@@ -23,7 +23,7 @@ TROUBLED = {
     "smi-hangs": ("not_ready", "gpu.driver_state", "kernel log"),
     "smi-dstate": ("not_ready", "gpu.driver_state", "reboot"),
     "driver-mismatch": ("not_ready", "gpu.driver_state", "reboot"),
-    "seven-of-eight": ("not_ready", "gpu.lost", "reset"),
+    "seven-of-eight": ("not_ready", "gpu.lost", "reboot"),
     "pending-remap": ("not_ready", "gpu.remap_pending", "reset"),
     "two-core-quota": ("not_ready", "compute.cores_per_gpu", "quota"),
     "disk-full": ("not_ready", "storage.capacity_headroom_fraction", "free space"),
@@ -68,11 +68,11 @@ def failed(text: str) -> set[str]:
     return {name for name, counts in recap(text).items() if counts["failed"] or counts["unreachable"]}
 
 
-def inventory_before(folder, hosts: dict, name: str = "first.yml") -> list[str]:
-    """Arguments that put an inventory before the lab's: its hosts come first, its variables count."""
-    path = folder / name
+def put_first(controller: Controller, hosts: dict) -> None:
+    """An inventory before the lab's: its hosts come first in every play, its host variables count."""
+    path = controller.folder / "first.yml"
     path.write_text(json.dumps({"all": {"hosts": hosts}}))
-    return ["-i", str(path), "-i", str(paths.RUN / "inventory.yml")]
+    controller.inventories.append(path)
 
 
 def test_all_sixteen_under_their_true_status(controller):
@@ -120,8 +120,9 @@ def test_batches_with_a_wholly_dead_one_lose_nobody(controller):
 
 
 def test_first_host_dead(controller):
-    arguments = inventory_before(controller.folder, {"ssh-closed": {}})
-    done = controller.play("gate", *arguments, "--limit", "ssh-closed,healthy-book-1,healthy-bull-1", seconds=RUN_SECONDS)
+    put_first(controller, {"ssh-closed": {}})
+    done = controller.play("gate", "--limit", "ssh-closed,healthy-book-1,healthy-bull-1", seconds=RUN_SECONDS)
+    assert "[ssh-closed -> localhost]" in done.out         # the steps that run once do so in its name
     assert done.code == 2 and failed(done.out) == {"ssh-closed"}
     assert verdicts(done) == {"ssh-closed": "unreachable", "healthy-book-1": "unproven", "healthy-bull-1": "unproven"}
 
@@ -138,8 +139,8 @@ def test_a_host_variable_that_does_not_template(controller):
     """First in the inventory, so that a step that runs once would meet it."""
     bad = {"healthy-trixie-1": {"gpu_audit_workload": {"model": "{{ nobody_defined_this }}"}}}
     # The lab's own group variables lie beside its inventory; a host's variables win.
-    arguments = inventory_before(controller.folder, bad)
-    done = controller.play("gate", *arguments, "--limit", "healthy-trixie-1,healthy-book-1", seconds=RUN_SECONDS)
+    put_first(controller, bad)
+    done = controller.play("gate", "--limit", "healthy-trixie-1,healthy-book-1", seconds=RUN_SECONDS)
     assert done.code == 2 and failed(done.out) == {"healthy-trixie-1"}
     hosts = done.hosts()
     assert {name: host["verdict"] for name, host in hosts.items()} == {"healthy-trixie-1": "error", "healthy-book-1": "unproven"}
@@ -183,8 +184,8 @@ def test_a_users_serial_play_reports_the_rest_as_not_tried(controller):
     play = controller.folder / "own.yml"
     play.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "serial": 1, "roles": [
         {"role": "trainops.gpu_audit.audit"}, {"role": "trainops.gpu_audit.gate"}]}]))
-    arguments = inventory_before(controller.folder, {"ssh-closed": {}})
-    done = controller.play(str(play), *arguments, "--limit", "ssh-closed,healthy-book-1,healthy-bull-1", seconds=RUN_SECONDS)
+    put_first(controller, {"ssh-closed": {}})
+    done = controller.play(str(play), "--limit", "ssh-closed,healthy-book-1,healthy-bull-1", seconds=RUN_SECONDS)
     assert done.code == 2
     assert verdicts(done) == {"ssh-closed": "unreachable", "healthy-book-1": "not_tried", "healthy-bull-1": "not_tried"}
 
