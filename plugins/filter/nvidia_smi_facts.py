@@ -10,7 +10,9 @@ from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts.gpu impor
 
 
 def nvidia_smi_facts(text):
-    """Text of `nvidia-smi -q -x` -> the gpu document (docs/architecture.md); what is no such text gives a document whose state and error say so."""
+    """Text of `nvidia-smi -q -x` -> the gpu document (docs/architecture.md); what is no such text gives a document whose state and error
+    say so.
+    """
     if not isinstance(text, (str, bytes)):
         raise AnsibleFilterError("trainops.gpu_audit.nvidia_smi_facts: expected the text that `nvidia-smi -q -x` printed, got %s; "
                                  "give it the content of the file, for example lookup('ansible.builtin.file', path)" % type(text).__name__)

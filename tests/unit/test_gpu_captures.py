@@ -27,19 +27,26 @@ REAL = [
     ("hw-qx-h100.xml", "ok", 8, "580.105.08", "13.0", 0, {
         "name": "NVIDIA H100 80GB HBM3", "device_id": "0x2330", "memory_total_bytes": 81559 * MIB, "memory_reserved_bytes": 480 * MIB,
         "memory_used_bytes": 0, "memory_free_bytes": 81080 * MIB, "memory_kind": "framebuffer", "temperature_slowdown_celsius": None,
-        "temperature_slowdown_tlimit_celsius": -2, "temperature_shutdown_tlimit_celsius": -8, "power_limit_watts": 700.0, "ecc_mode": "enabled",
+        "temperature_slowdown_tlimit_celsius": -2, "temperature_shutdown_tlimit_celsius": -8, "power_limit_watts": 700.0,
+        "ecc_mode": "enabled",
         "ecc_sram_threshold_exceeded": False, "remapped_rows_pending": False, "remapped_rows_failure": False, "fabric_state": "completed",
-        "fabric_status": "success", "fabric_clique_id": 0, "pcie_generation_max": 5, "pcie_width_current": 16, "mig_mode": "disabled", "mig_devices": [],
+        "fabric_status": "success", "fabric_clique_id": 0, "pcie_generation_max": 5, "pcie_width_current": 16, "mig_mode": "disabled",
+        "mig_devices": [],
         "persistence_mode": "enabled", "recovery_action": "none", "clock_event_reasons": ["gpu_idle"], "processes": [], "status": "ok"}),
     ("hw-qx-a100.xml", "ok", 1, "570.148.08", "12.8", 0, {
         "name": "NVIDIA A100-SXM4-40GB", "device_id": "0x20b0", "memory_total_bytes": 40960 * MIB, "memory_reserved_bytes": 518 * MIB,
-        "memory_free_bytes": 40443 * MIB, "temperature_slowdown_celsius": 89, "temperature_shutdown_celsius": 92, "temperature_slowdown_tlimit_celsius": None,
-        "virtualization_mode": "pass_through", "power_limit_watts": 400.0, "fabric_state": None, "recovery_action": "none", "status": "ok"}),
+        "memory_free_bytes": 40443 * MIB, "temperature_slowdown_celsius": 89, "temperature_shutdown_celsius": 92,
+        "temperature_slowdown_tlimit_celsius": None,
+        "virtualization_mode": "pass_through", "power_limit_watts": 400.0, "fabric_state": None, "recovery_action": "none",
+        "status": "ok"}),
     ("hw-qx-gb200.xml", "ok", 4, "580.173.02", "13.0", 0, {
-        "name": "NVIDIA GB200", "serial": "0495441151393", "bus_id": "0000:29:00.0", "device_id": "0x2941", "memory_total_bytes": 189471 * MIB,
-        "memory_reserved_bytes": 742 * MIB, "memory_free_bytes": 188730 * MIB, "temperature_celsius": 27, "temperature_headroom_celsius": 60,
+        "name": "NVIDIA GB200", "serial": "0495441151393", "bus_id": "0000:29:00.0", "device_id": "0x2941",
+        "memory_total_bytes": 189471 * MIB,
+        "memory_reserved_bytes": 742 * MIB, "memory_free_bytes": 188730 * MIB, "temperature_celsius": 27,
+        "temperature_headroom_celsius": 60,
         "temperature_memory_celsius": 27, "power_draw_watts": 165.93, "power_limit_watts": 1200.0, "module_power_draw_watts": 467.68,
-        "fabric_cluster_uuid": "27692956-30fa-227d-70fa-b96b4a1418fd", "fabric_clique_id": 2, "pcie_generation_current": 5, "pcie_generation_max": 5,
+        "fabric_cluster_uuid": "27692956-30fa-227d-70fa-b96b4a1418fd", "fabric_clique_id": 2, "pcie_generation_current": 5,
+        "pcie_generation_max": 5,
         "pcie_generation_device_max": 6, "pcie_generation_host_max": None, "clock_memory_mhz": 3996, "remapped_rows_banks":
         {"max": 3968, "high": 0, "partial": 0, "low": 0, "none": 0}, "status": "ok"}),
     ("hw-qx-gb300.xml", "ok", 4, "580.173.02", "13.0", 0, {
@@ -50,17 +57,22 @@ REAL = [
         "retired_pages_pending": False, "remapped_rows_pending": None, "remapped_rows_banks": None, "temperature_slowdown_celsius": 93,
         "power_limit_watts": 70.0, "fabric_state": None, "mig_mode": None, "status": "ok"}),
     ("telegraf-a100-sxm4-v12.xml", "ok", 1, "535.54.03", "12.2", 0, {
-        "mig_mode": "enabled", "utilization_gpu_fraction": None, "power_draw_watts": 67.03, "recovery_action": "none", "memory_used_bytes": 50 * MIB,
+        "mig_mode": "enabled", "utilization_gpu_fraction": None, "power_draw_watts": 67.03, "recovery_action": "none",
+        "memory_used_bytes": 50 * MIB,
         "remapped_rows_pending": None, "ecc_uncorrectable_volatile": 0, "pcie_generation_host_max": 4, "persistence_mode": "disabled",
-        "mig_devices": [{"index": index, "uuid": None, "gpu_instance_id": index + 3, "compute_instance_id": 0, "memory_total_bytes": 19968 * MIB,
+        "mig_devices": [{"index": index, "uuid": None, "gpu_instance_id": index + 3, "compute_instance_id": 0,
+                         "memory_total_bytes": 19968 * MIB,
                          "memory_used_bytes": 12 * MIB, "memory_free_bytes": 19955 * MIB} for index in range(4)]}),
     ("telegraf-rtx-3060-v12.xml", "ok", 1, "570.124.04", "12.8", 0, {"display_active": "disabled", "ecc_mode": None, "status": "ok"}),
-    ("telegraf-rtx-3090-v12.xml", "ok", 1, "525.147.05", "12.0", 0, {"pcie_generation_current": 1, "pcie_generation_max": 4, "performance_state": "P8"}),
+    ("telegraf-rtx-3090-v12.xml", "ok", 1, "525.147.05", "12.0", 0,
+     {"pcie_generation_current": 1, "pcie_generation_max": 4, "performance_state": "P8"}),
     ("telegraf-quadro-p2000-v12.xml", "ok", 1, "525.125.06", "12.0", 0, {"power_limit_watts": 75.0, "status": "ok"}),
     ("telegraf-gtx-1070-ti.xml", "ok", 1, None, None, 0, {"uuid": "GPU-026dffe9-2193-6182-3cbf-6279e6383d06", "clock_memory_mhz": 405}),
-    ("pai-nvidia_smi_out_of_order.xml", "ok", 4, "430.26", None, 3, {"index": 3, "name": "Tesla K80", "bus_id": "f8d6:00:00.0", "power_limit_watts": 149.0}),
+    ("pai-nvidia_smi_out_of_order.xml", "ok", 4, "430.26", None, 3,
+     {"index": 3, "name": "Tesla K80", "bus_id": "f8d6:00:00.0", "power_limit_watts": 149.0}),
     ("mock-qx-gb200-lost.xml", "partial", 2, "580.65.06", "13.0", 1, {
-        "status": "lost", "name": "NVIDIA GB200", "memory_total_bytes": None, "utilization_gpu_fraction": None, "ecc_uncorrectable_volatile": None}),
+        "status": "lost", "name": "NVIDIA GB200", "memory_total_bytes": None, "utilization_gpu_fraction": None,
+        "ecc_uncorrectable_volatile": None}),
     ("mock-qx-gb200-throttle-counters.xml", "ok", 2, "580.65.06", "13.0", 0, {"clock_event_counters_growth_seconds": None, "status": "ok"}),
 ]
 
@@ -69,7 +81,8 @@ REAL = [
 def test_hand_checked(captures, name, state, count, driver, cuda, index, fields):
     document = document_of(captures / FOLDER, name)
     assert (document["state"], len(document["gpus"]), document["driver_version"], document["cuda_version"]) == (state, count, driver, cuda)
-    assert (document["source"], document["pci_device_count"], document["pci"], document["clock_event_samples"]) == ("nvidia-smi", None, None, 1)
+    assert (document["source"], document["pci_device_count"], document["pci"],
+            document["clock_event_samples"]) == ("nvidia-smi", None, None, 1)
     gpu = document["gpus"][index]
     assert {field: gpu[field] for field in fields} == fields
 
@@ -89,7 +102,8 @@ def test_every_capture_is_read_whole(captures):
             assert gpu["memory_total_bytes"] == (int(total.split()[0]) * MIB if total.endswith("MiB") else None), path.name
             assert gpu["temperature_celsius"] == (int(element.findtext("temperature/gpu_temp").split()[0])
                                                   if element.findtext("temperature/gpu_temp", "").endswith(" C") else None), path.name
-            assert len(gpu["processes"] or []) == len({entry.findtext("pid") for entry in element.findall("processes/process_info")}), path.name
+            assert len(gpu["processes"] or []) == len({entry.findtext("pid")
+                                                       for entry in element.findall("processes/process_info")}), path.name
             assert len(gpu["mig_devices"] or []) == len(element.findall("mig_devices/mig_device")), path.name
             assert set(gpu) == set(FIELDS) | {"status", "error", "absent"}
             assert all((gpu[field] is None) == (field in gpu["absent"]) for field in FIELDS), path.name
@@ -109,7 +123,8 @@ def test_no_healthy_capture_has_a_trouble(captures):
 
 def test_counters_are_seconds(captures):
     gpu = document_of(captures / FOLDER, "hw-qx-gb200.xml")["gpus"][0]
-    assert gpu["clock_event_counters_seconds"] == {"sw_power_cap": 2.354613, "sync_boost": 0.0, "sw_thermal_slowdown": 0.0, "hw_thermal_slowdown": 0.0,
+    assert gpu["clock_event_counters_seconds"] == {"sw_power_cap": 2.354613, "sync_boost": 0.0, "sw_thermal_slowdown": 0.0,
+                                                   "hw_thermal_slowdown": 0.0,
                                                    "hw_power_brake_slowdown": 0.0}
 
 
@@ -176,7 +191,7 @@ def test_b19_broken_supported_clocks(traps):
 
 def test_b25_lost_gpu_and_seven_of_eight(traps):
     document = trap(traps, "B25-eight-one-lost.xml")
-    assert document["state"] == "partial" and document["error"] == "7 of 8 GPUs answer; not: 0000:15:00.0" and document["hint"] == "reset_gpu"
+    assert (document["state"], document["error"]) == ("partial", "7 of 8 GPUs answer; not: 0000:15:00.0") and document["hint"] == "reset_gpu"
     assert [gpu["status"] for gpu in document["gpus"]] == ["ok"] * 5 + ["lost"] + ["ok"] * 2
     assert document["gpus"][5]["absent"]["serial"] == "failed: GPU is lost"
     seven = trap(traps, "B25-seven-of-eight.xml")
@@ -185,7 +200,8 @@ def test_b25_lost_gpu_and_seven_of_eight(traps):
 
 def test_b40_fabric_status_is_kept_beside_its_state(traps):
     gpus = trap(traps, "B40-fabric-insufficient.xml")["gpus"]
-    assert [(gpu["fabric_state"], gpu["fabric_status"]) for gpu in gpus] == [("completed", "insufficient_resources"), (None, None), ("completed", "success")]
+    assert [(gpu["fabric_state"], gpu["fabric_status"]) for gpu in gpus] == [("completed", "insufficient_resources"), (None, None),
+                                                                             ("completed", "success")]
     assert gpus[1]["absent"]["fabric_state"] == "not_supported"
 
 

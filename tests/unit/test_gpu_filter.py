@@ -10,15 +10,16 @@ import pytest
 
 filters = pytest.importorskip("ansible_collections.trainops.gpu_audit.plugins.filter.nvidia_smi_facts", reason="needs ansible-core")
 
-TEXT = ('<nvidia_smi_log><driver_version>570.00</driver_version><attached_gpus>1</attached_gpus><gpu id="00000000:10:00.0"><product_name>NVIDIA TEST'
-        '</product_name></gpu></nvidia_smi_log>')
+TEXT = ('<nvidia_smi_log><driver_version>570.00</driver_version><attached_gpus>1</attached_gpus>'
+        '<gpu id="00000000:10:00.0"><product_name>NVIDIA TEST</product_name></gpu></nvidia_smi_log>')
 
 
 def test_text_gives_the_document():
     read = filters.FilterModule().filters()["nvidia_smi_facts"]
     for text in (TEXT, TEXT.encode(), type("Tagged", (str,), {})(TEXT)):
         document = read(text)
-        assert (document["state"], document["source"], document["driver_version"], document["gpus"][0]["name"]) == ("ok", "nvidia-smi", "570.00", "NVIDIA TEST")
+        assert (document["state"], document["source"], document["driver_version"],
+                document["gpus"][0]["name"]) == ("ok", "nvidia-smi", "570.00", "NVIDIA TEST")
         assert type(document["gpus"][0]["name"]) is str and document["pci_device_count"] is None
         assert json.loads(json.dumps(document)) == document
 

@@ -40,7 +40,8 @@ def stand_ins(tmp_path_factory):
     native = LAB / "native"
     subprocess.run([compiler, "-O0", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", "-o", str(folder / "libnvidia-ml.so.1"),
                     str(native / "nvml_stub.c")], check=True, capture_output=True)
-    subprocess.run([compiler, "-O0", "-o", str(folder / "nvidia-smi"), str(native / "fake_smi.c"), "-lpthread"], check=True, capture_output=True)
+    subprocess.run([compiler, "-O0", "-o", str(folder / "nvidia-smi"), str(native / "fake_smi.c"), "-lpthread"], check=True,
+                   capture_output=True)
     return folder
 
 
@@ -81,7 +82,8 @@ def without(gpu, fields):
 
 
 SCENARIOS = [
-    ("h100x8",), ("a100x8",), ("t4",), ("l40sx4",), ("h100x8", "fault-mig"), ("h100x8", "fault-busy"), ("h100x8", "fault-ecc"), ("h100x8", "fault-fabric"),
+    ("h100x8",), ("a100x8",), ("t4",), ("l40sx4",), ("h100x8", "fault-mig"), ("h100x8", "fault-busy"), ("h100x8", "fault-ecc"),
+    ("h100x8", "fault-fabric"),
     ("h100x8", "fault-pending-remap"), ("h100x8", "fault-failed-remap"), ("h100x8", "fault-narrow-link"), ("h100x8", "fault-hw-slowdown")]
 
 
@@ -91,7 +93,8 @@ def test_equal_documents(ask, scenario):
     package, own, program = (ask(which, *scenario) for which in ("nvml", "nvml-ctypes", "nvidia-smi"))
     assert [document["source"] for document in (package, own, program)] == ["nvml", "nvml-ctypes", "nvidia-smi"]
     assert dict(own, source=None, sources=None) == dict(package, source=None, sources=None)
-    for name in ("state", "error", "error_kind", "hint", "warnings", "driver_version", "cuda_version", "reported_count", "clock_event_samples"):
+    for name in ("state", "error", "error_kind", "hint", "warnings", "driver_version", "cuda_version", "reported_count",
+                 "clock_event_samples"):
         assert program[name] == package[name], name
     fields = _SMI_ONLY_NVML | _NVML_ONLY_SMI
     assert [without(gpu, fields) for gpu in program["gpus"]] == [without(gpu, fields) for gpu in package["gpus"]]
@@ -103,12 +106,17 @@ def test_values_of_a_healthy_h100(ask, which):
     gpu = ask(which, "h100x8")["gpus"][3]
     expected = {"index": 3, "name": "NVIDIA H100 80GB HBM3", "bus_id": "0000:61:00.0", "device_id": "0x2330", "compute_capability": "9.0",
                 "memory_total_bytes": 85520809984, "memory_reserved_bytes": 600 << 20, "memory_used_bytes": 0, "memory_kind": "framebuffer",
-                "temperature_celsius": 31, "temperature_memory_celsius": 42, "temperature_headroom_celsius": 56, "temperature_slowdown_tlimit_celsius": -2,
-                "temperature_shutdown_tlimit_celsius": -8, "power_draw_watts": 71.23, "power_limit_watts": 700.0, "power_limit_min_watts": 200.0,
+                "temperature_celsius": 31, "temperature_memory_celsius": 42, "temperature_headroom_celsius": 56,
+                "temperature_slowdown_tlimit_celsius": -2,
+                "temperature_shutdown_tlimit_celsius": -8, "power_draw_watts": 71.23, "power_limit_watts": 700.0,
+                "power_limit_min_watts": 200.0,
                 "clock_event_reasons": ["gpu_idle"], "clock_event_reasons_masks": [1], "performance_state": "P0", "ecc_mode": "enabled",
-                "ecc_uncorrectable_volatile": 0, "ecc_sram_threshold_exceeded": False, "remapped_rows_pending": False, "remapped_rows_failure": False,
-                "pcie_generation_current": 5, "pcie_width_max": 16, "mig_mode": "disabled", "mig_devices": [], "persistence_mode": "enabled",
-                "compute_mode": "default", "fabric_state": "completed", "fabric_status": "success", "recovery_action": "none", "processes": [],
+                "ecc_uncorrectable_volatile": 0, "ecc_sram_threshold_exceeded": False, "remapped_rows_pending": False,
+                "remapped_rows_failure": False,
+                "pcie_generation_current": 5, "pcie_width_max": 16, "mig_mode": "disabled", "mig_devices": [],
+                "persistence_mode": "enabled",
+                "compute_mode": "default", "fabric_state": "completed", "fabric_status": "success", "recovery_action": "none",
+                "processes": [],
                 "status": "ok", "error": None}
     assert {name: gpu[name] for name in expected} == expected
     assert gpu["clock_event_counters_seconds"]["sw_power_cap"] == 7015.662857
@@ -148,7 +156,8 @@ def test_a_lost_gpu_stays_in_the_list(ask, which, tmp_path):
     assert [gpu["bus_id"] for gpu in document["gpus"]] == H100_BUSES
     assert [gpu["index"] for gpu in document["gpus"]] == list(range(8))
     lost = document["gpus"][5]
-    assert lost["memory_total_bytes"] is None and lost["absent"]["memory_total_bytes"] == "failed: GPU is lost" and lost["device_id"] == "0x2330"
+    assert lost["memory_total_bytes"] is None and lost["absent"]["memory_total_bytes"] == "failed: GPU is lost"
+    assert lost["device_id"] == "0x2330"
     assert document["gpus"][6]["memory_total_bytes"] == 85520809984
 
 
@@ -216,7 +225,8 @@ def test_the_same_process_computing_and_drawing(ask):
 def test_unified_memory(ask, which):
     text = "[gpu *]\nname = NVIDIA GB10\nmemory.total = !NOT_SUPPORTED\nmemory.used = !NOT_SUPPORTED\nmemory.reserved = !NOT_SUPPORTED\n"
     gpu = ask(which, "l40sx4", text=text)["gpus"][0]
-    assert (gpu["memory_kind"], gpu["memory_total_bytes"], gpu["absent"]["memory_total_bytes"], gpu["status"]) == ("unified", None, "not_supported", "ok")
+    assert (gpu["memory_kind"], gpu["memory_total_bytes"], gpu["absent"]["memory_total_bytes"],
+            gpu["status"]) == ("unified", None, "not_supported", "ok")
 
 
 @pytest.mark.parametrize("which", ["nvml-ctypes", "nvidia-smi"])

@@ -84,7 +84,8 @@ def _collect_nvml(document, timeout_seconds):
     """-> whether another source could still say more."""
     stuck = find_stuck(CHILD_NAME, timeout_seconds + 5)
     if stuck:
-        _fail(document, "stuck", "reboot", "process %(pid)d of an earlier audit still hangs in the driver (state %(state)s, %(age_seconds)d s)" % stuck)
+        _fail(document, "stuck", "reboot",
+              "process %(pid)d of an earlier audit still hangs in the driver (state %(state)s, %(age_seconds)d s)" % stuck)
         return False
     ok, value, kind = run_forked(lambda: _read_nvml(SAMPLE_GAP_SECONDS), timeout_seconds, CHILD_NAME)
     if not ok:
@@ -126,7 +127,8 @@ def _query_each(answer, document, program, deadline):
             found = new_gpu(None)
             put(found, "bus_id", bus)
             put(found, "device_id", function["device_id"])
-            set_status(found, "lost" if lost else "error", "GPU is lost" if lost else smi.explain(result)["text"] if result is not None else "not asked: no time left")
+            set_status(found, "lost" if lost else "error",
+                       "GPU is lost" if lost else smi.explain(result)["text"] if result is not None else "not asked: no time left")
             found = finish(found)
         answer["gpus"].append(found)
     for bus in sorted(named - known - {function["bus_id"] for function in document["pci"] or []}):
@@ -145,7 +147,8 @@ def _collect_smi(document, program, timeout_seconds):
     program = smi.locate(program)
     stuck = find_stuck(program)
     if stuck:
-        _fail(document, "stuck", "reboot", "nvidia-smi (process %(pid)d) hangs in the driver (state %(state)s, for %(age_seconds)d s); no other was started" % stuck)
+        _fail(document, "stuck", "reboot",
+              "nvidia-smi (process %(pid)d) hangs in the driver (state %(state)s, for %(age_seconds)d s); no other was started" % stuck)
         return
     deadline = time.monotonic() + timeout_seconds
     result = smi.query(program, timeout_seconds)
@@ -170,7 +173,8 @@ def _collect_smi(document, program, timeout_seconds):
             if why["kind"] in ("timeout", "tool_missing"):
                 return
     if broken and document["error_kind"] not in ("driver_not_loaded", "version_mismatch", "no_permission"):
-        answer = answer or {"driver_version": None, "cuda_version": None, "source_version": None, "reported_count": None, "gpus": [], "warnings": []}
+        answer = answer or {"driver_version": None, "cuda_version": None, "source_version": None, "reported_count": None, "gpus": [],
+                            "warnings": []}
         _query_each(answer, document, program, deadline)
     if not answer or broken and not answer["gpus"]:
         return
@@ -218,7 +222,7 @@ def _runs(host, pid):
 
 
 def _check_processes(document, host):
-    """Drops entries whose pid is no process here: a binding of another driver version reads garbage, a container sees the host's numbers."""
+    """Drops entries whose pid is no process here: a binding of another version reads garbage, a container sees the host's numbers."""
     dropped = 0
     for gpu in document["gpus"]:
         if gpu["processes"]:
@@ -270,7 +274,8 @@ def decide_state(document, surroundings, module_loaded):
         return "not_permitted"
     said_none = document["source"] is not None or kind in ("tool_missing", "driver_not_loaded")
     if not shown and said_none:
-        if kind == "tool_missing" and (surroundings in ("wsl", "tegra") or module_loaded or surroundings == "container" and document["pci"]):
+        if kind == "tool_missing" and (surroundings in ("wsl", "tegra") or module_loaded or surroundings == "container"
+                                       and document["pci"]):
             return "tool_missing"
         if kind == "driver_not_loaded" and surroundings == "container" and document["pci"]:
             return "driver_broken"
@@ -288,7 +293,7 @@ def decide_state(document, surroundings, module_loaded):
 
 
 def parse_captured(text):
-    """Saved output of `nvidia-smi -q -x` -> the gpu document; PCI is unknown. Text that tells nothing about the machine: state `tool_missing`."""
+    """Saved output of `nvidia-smi -q -x` -> the gpu document; PCI is unknown. Text that tells nothing of the machine: `tool_missing`."""
     from ..sources import nvidia_smi as smi
     from ..sources.nvidia_smi_xml import NotNvidiaSmi, parse_query_xml
     document = _document()
@@ -333,7 +338,11 @@ def _finish(document):
     if document["pci"] is not None:
         document["sources"]["pci"] = "sysfs"
         document["pci_device_count"] = len(document["pci"])
-    reason = "not_permitted" if document["state"] == "not_permitted" else "failed: %s" % document["error"] if document["error"] and not source else "not_supported"
+    reason = "not_supported"
+    if document["state"] == "not_permitted":
+        reason = "not_permitted"
+    elif document["error"] and not source:
+        reason = "failed: %s" % document["error"]
     for name in ("driver_version", "cuda_version", "source_version", "reported_count", "pci", "pci_device_count"):
         if document[name] is None:
             document["absent"][name] = "not_supported" if name.startswith("pci") else reason
@@ -343,7 +352,8 @@ def _finish(document):
 def collect(source="auto", nvidia_smi="nvidia-smi", captured_xml=None, timeout_seconds=30, sys_root="/"):
     """The gpu document (docs/architecture.md, Facts); raises nothing for what a host can be.
 
-    source: "auto" (NVML, then nvidia-smi), "nvml" or "nvidia_smi"; nvidia_smi: program name or path; captured_xml: saved output to parse instead;
+    source: "auto" (NVML, then nvidia-smi), "nvml" or "nvidia_smi"; nvidia_smi: program name or path; captured_xml: saved output to
+    parse instead;
     timeout_seconds: for NVML and for nvidia-smi each; sys_root: where /sys and /proc are.
     """
     if captured_xml is not None:
@@ -365,5 +375,6 @@ def collect(source="auto", nvidia_smi="nvidia-smi", captured_xml=None, timeout_s
             document["warnings"].append(nvml[2])
     _place_lost_gpus(document)
     _check_processes(document, host)
-    document["state"] = decide_state(document, _surroundings(host), host.exists("/proc/driver/nvidia/version") or host.exists("/sys/module/nvidia"))
+    document["state"] = decide_state(document, _surroundings(host),
+                                     host.exists("/proc/driver/nvidia/version") or host.exists("/sys/module/nvidia"))
     return _finish(document)

@@ -68,8 +68,9 @@ def signal_name(number):
 def run_forked(function, timeout_seconds, name=None):
     """Calls `function()` in a forked child. -> (True, its value, None) or (False, error text, kind).
 
-    The value comes back as JSON. kind: `timeout` (the deadline passed; the child was ended, or left behind where it can't be), `crashed` (ended
-    by a signal or without an answer), `failed` (it raised: "TypeError: ..."). `name` (up to 15 characters) is what the process list shows.
+    The value comes back as JSON. kind: `timeout` (the deadline passed; the child was ended, or left behind where it can't be), `crashed`
+    (ended by a signal or without an answer), `failed` (it raised: "TypeError: ..."). `name` (up to 15 characters) is what the process
+    list shows.
     """
     with scratch_file() as file:
         pid = os.fork()
@@ -92,7 +93,8 @@ def run_forked(function, timeout_seconds, name=None):
         while poll() is None:
             if time.monotonic() >= deadline:
                 gone = end_group(pid, poll, signals=(signal.SIGKILL,))
-                return False, "no answer within %g s%s" % (timeout_seconds, "" if gone else "; process %d can't be ended (uninterruptible)" % pid), "timeout"
+                left = "" if gone else "; process %d can't be ended (uninterruptible)" % pid
+                return False, "no answer within %g s%s" % (timeout_seconds, left), "timeout"
             time.sleep(pause)
             pause = min(pause * 1.5, 0.02)
         code = status[0]

@@ -36,7 +36,8 @@ HARDWARE_SLOWDOWN_MASK = 0x8 | 0x40 | 0x80
 _CLASS_CODES = (("NotSupported", 3), ("NoPermission", 4), ("DriverNotLoaded", 9), ("LibraryNotFound", 12), ("FunctionNotFound", 13),
                 ("CorruptedInfoROM", 14), ("GpuIsLost", 15), ("LibRmVersionMismatch", 18))
 
-_ABSENT = {"": NOT_SUPPORTED, "n/a": NOT_SUPPORTED, "not supported": NOT_SUPPORTED, "not available": NOT_SUPPORTED, "deprecated": NOT_SUPPORTED,
+_ABSENT = {"": NOT_SUPPORTED, "n/a": NOT_SUPPORTED, "not supported": NOT_SUPPORTED, "not available": NOT_SUPPORTED,
+           "deprecated": NOT_SUPPORTED,
            "requested functionality has been deprecated": NOT_SUPPORTED, "function not found": NOT_SUPPORTED, "not found": NOT_SUPPORTED,
            "insufficient permissions": NOT_PERMITTED, "no permission": NOT_PERMITTED, "not permitted": NOT_PERMITTED}
 _FAILED = re.compile(r"err!|error|unknown|fail|lost$|requires reset|timeout|timed out|corrupted|no data|blocked|not ready|invalid|mismatch")
@@ -62,7 +63,10 @@ def error_code(error):
 
 def error_text(error):
     text = clean_text(error)
-    return text if error_code(error) is not None and text else clean_text("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
+    if error_code(error) is not None and text:
+        return text
+    name = type(error).__name__
+    return "%s: %s" % (name, text) if text else name
 
 
 def absence(text):
@@ -87,7 +91,8 @@ def bus_id(text):
     ('0000:1b:00.0', '0008:01:00.0')
     """
     match = _BUS_ID.match(text.strip())
-    return match and "%04x:%02x:%02x.%s" % (int(match.group(1), 16), int(match.group(2), 16), int(match.group(3), 16), match.group(4) or "0")
+    return match and "%04x:%02x:%02x.%s" % (int(match.group(1), 16), int(match.group(2), 16), int(match.group(3), 16),
+                                            match.group(4) or "0")
 
 
 def device_id(number):
@@ -152,8 +157,9 @@ def finish(gpu):
         gpu["memory_kind"] = "framebuffer"
     elif absent.get("memory_total_bytes") == NOT_SUPPORTED and gpu["status"] == "ok":
         gpu["memory_kind"] = "unified"
-    if gpu["temperature_headroom_celsius"] is None and gpu["temperature_slowdown_celsius"] is not None and gpu["temperature_celsius"] is not None:
-        put(gpu, "temperature_headroom_celsius", gpu["temperature_slowdown_celsius"] - gpu["temperature_celsius"])
+    slowdown, current = gpu["temperature_slowdown_celsius"], gpu["temperature_celsius"]
+    if gpu["temperature_headroom_celsius"] is None and slowdown is not None and current is not None:
+        put(gpu, "temperature_headroom_celsius", slowdown - current)
     mask = gpu["clock_event_reasons_mask"]
     if mask is not None:
         put(gpu, "clock_event_reasons", reason_names(mask))
@@ -174,7 +180,7 @@ def finish(gpu):
 
 
 def add_sample(gpus, later):
-    """Adds a later reading of the clock-event reasons: its mask, and how much each counter has grown (a counter that fell was reset: left out)."""
+    """Adds a later reading of the clock-event reasons: its mask, and the growth of each counter (one that fell was reset: left out)."""
     by_index = {gpu["index"]: gpu for gpu in later}
     for gpu in gpus:
         second = by_index.get(gpu["index"])

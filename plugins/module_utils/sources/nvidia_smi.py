@@ -13,21 +13,35 @@ from .run_program import run_program
 # Exit status (man nvidia-smi, "RETURN VALUE"; 18 and others are nvmlReturn_t) -> (error_kind, hint). The words on the output may be
 # translated, so the status comes first.
 EXITS = {
-    2: ("other", "check_nvidia_smi"), 3: ("other", "check_nvidia_smi"), 4: ("no_permission", "use_become"), 6: ("other", "check_kernel_log"),
-    8: ("other", "check_power_cables"), 9: ("driver_not_loaded", "load_driver"), 10: ("other", "check_kernel_log"),
-    12: ("tool_missing", "install_driver"), 13: ("version_mismatch", "reload_driver"), 14: ("other", "replace_gpu"), 15: ("other", "reset_gpu"),
-    17: ("no_permission", "use_become"), 18: ("version_mismatch", "reload_driver"), 126: ("no_permission", "use_become"), 127: ("tool_missing", "install_driver"),
+    2: ("other", "check_nvidia_smi"),
+    3: ("other", "check_nvidia_smi"),
+    4: ("no_permission", "use_become"),
+    6: ("other", "check_kernel_log"),
+    8: ("other", "check_power_cables"),
+    9: ("driver_not_loaded", "load_driver"),
+    10: ("other", "check_kernel_log"),
+    12: ("tool_missing", "install_driver"),
+    13: ("version_mismatch", "reload_driver"),
+    14: ("other", "replace_gpu"),
+    15: ("other", "reset_gpu"),
+    17: ("no_permission", "use_become"),
+    18: ("version_mismatch", "reload_driver"),
+    126: ("no_permission", "use_become"),
+    127: ("tool_missing", "install_driver"),
 }
 # Where the status says nothing (1, 255).
-_WORDS = (("version mismatch", 18), ("insufficient permissions", 4), ("couldn't communicate with the nvidia driver", 9), ("driver not loaded", 9),
+_WORDS = (("version mismatch", 18), ("insufficient permissions", 4), ("couldn't communicate with the nvidia driver", 9),
+          ("driver not loaded", 9),
           ("no devices were found", 6), ("gpu is lost", 15), ("device handle", 15), ("library not found", 12))
 NO_DEVICES = 6
-FOLDERS = ("/usr/bin", "/usr/lib/wsl/lib", "/usr/local/nvidia/bin", "/run/nvidia/driver/usr/bin", "/run/current-system/sw/bin", "/home/kubernetes/bin/nvidia/bin")
+FOLDERS = ("/usr/bin", "/usr/lib/wsl/lib", "/usr/local/nvidia/bin", "/run/nvidia/driver/usr/bin", "/run/current-system/sw/bin",
+           "/home/kubernetes/bin/nvidia/bin")
 
 
 def locate(program):
     """`program` itself, or where a bare "nvidia-smi" lies on systems that don't have it on the PATH."""
-    if "/" not in program and not any(os.access(os.path.join(folder, program), os.X_OK) for folder in os.environ.get("PATH", "").split(os.pathsep)):
+    if "/" not in program and not any(os.access(os.path.join(folder, program), os.X_OK)
+                                      for folder in os.environ.get("PATH", "").split(os.pathsep)):
         for folder in FOLDERS:
             if os.access(os.path.join(folder, program), os.X_OK):
                 return os.path.join(folder, program)
@@ -49,14 +63,16 @@ def explain(result, timeout_seconds=None):
         return {"kind": "timeout", "hint": "reboot" if result.stuck else "check_kernel_log", "code": None,
                 "text": late + ("; the process can't be ended (state D)" if result.stuck else "")}
     if result.truncated:
-        return {"kind": "other", "hint": "check_nvidia_smi", "code": None, "text": "nvidia-smi wrote more than %d bytes and was ended" % len(result.stdout)}
+        return {"kind": "other", "hint": "check_nvidia_smi", "code": None,
+                "text": "nvidia-smi wrote more than %d bytes and was ended" % len(result.stdout)}
     code = result.rc
     if code is None:
-        kind, hint = ("tool_missing", "install_driver") if result.missing else ("no_permission", "use_become") if result.not_permitted else ("other", "check_nvidia_smi")
+        kind, hint = EXITS[127 if result.missing else 126 if result.not_permitted else 2]
         return {"kind": kind, "hint": hint, "text": text, "code": None}
     if code < 0 or code > 128 and code < 160:
         from .forked import signal_name
-        return {"kind": "crashed", "hint": "check_kernel_log", "text": "nvidia-smi was ended by %s" % signal_name(-code if code < 0 else code - 128), "code": None}
+        return {"kind": "crashed", "hint": "check_kernel_log",
+                "text": "nvidia-smi was ended by %s" % signal_name(-code if code < 0 else code - 128), "code": None}
     if code not in EXITS or code == 1:
         code = meaning(text) or code
     kind, hint = EXITS.get(code, ("other", "check_kernel_log"))
@@ -69,7 +85,9 @@ def query(program, timeout_seconds, bus=None):
 
 
 def query_capabilities(program, timeout_seconds):
-    """What -q -x doesn't tell: compute capability by bus id, and the infoROM warning that only other queries print. -> ({bus_id: "9.0"}, [warning])"""
+    """What -q -x doesn't tell: compute capability by bus id, and the infoROM warning that only other queries print. -> ({bus_id: "9.0"},
+    [warning])
+    """
     result = run_program([program, "--query-gpu=pci.bus_id,compute_cap", "--format=csv,noheader"], timeout_seconds)
     found, warnings = {}, []
     for line in result.stdout.splitlines():

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 
-from .gpu_record import (CLOCK_EVENT_REASONS, LOST, NOT_SUPPORTED, absence, bus_id, clean_text, device_id, finish, new_gpu, program_name, put,
+from .gpu_record import (CLOCK_EVENT_REASONS, LOST, NOT_SUPPORTED, absence, bus_id, clean_text, device_id, finish, new_gpu, program_name,
+                         put,
                          set_status, words)
 
 MAX_TEXT = 16 << 20
@@ -62,7 +63,9 @@ def _leaves(text):
 
 
 def _raw(leaves, path):
-    """An element's text; where only a parent is there with a text (<remapped_rows>N/A</remapped_rows>), the parent's. None: no such element."""
+    """An element's text; where only a parent is there with a text (<remapped_rows>N/A</remapped_rows>), the parent's. None: no such
+    element.
+    """
     while path:
         text = leaves.get(path)
         if text:
@@ -136,45 +139,58 @@ def _device(text):
 
 
 _FIELDS = (
-    (clean_text, """uuid=uuid serial=serial name=product_name vbios_version=vbios_version performance_state=performance_state,gpu_power_readings/power_state,power_readings/power_state
+    (clean_text, """uuid=uuid serial=serial name=product_name vbios_version=vbios_version
+        performance_state=performance_state,gpu_power_readings/power_state,power_readings/power_state
         fabric_cluster_uuid=fabric/clusterUuid"""),
-    (words, """compute_mode=compute_mode virtualization_mode=gpu_virtualization_mode/virtualization_mode fabric_state=fabric/state fabric_status=fabric/status
+    (words, """compute_mode=compute_mode virtualization_mode=gpu_virtualization_mode/virtualization_mode fabric_state=fabric/state
+        fabric_status=fabric/status
         recovery_action=gpu_recovery_action"""),
-    (_switch, """persistence_mode=persistence_mode display_active=display_active mig_mode=mig_mode/current_mig mig_mode_pending=mig_mode/pending_mig
+    (_switch, """persistence_mode=persistence_mode display_active=display_active mig_mode=mig_mode/current_mig
+        mig_mode_pending=mig_mode/pending_mig
         ecc_mode=ecc_mode/current_ecc ecc_mode_pending=ecc_mode/pending_ecc"""),
-    (_mebibytes, """memory_total_bytes=fb_memory_usage/total memory_reserved_bytes=fb_memory_usage/reserved memory_used_bytes=fb_memory_usage/used
+    (_mebibytes, """memory_total_bytes=fb_memory_usage/total memory_reserved_bytes=fb_memory_usage/reserved
+        memory_used_bytes=fb_memory_usage/used
         memory_free_bytes=fb_memory_usage/free bar1_total_bytes=bar1_memory_usage/total bar1_used_bytes=bar1_memory_usage/used"""),
     (_percent, """utilization_gpu_fraction=utilization/gpu_util utilization_memory_bandwidth_fraction=utilization/memory_util
         utilization_encoder_fraction=utilization/encoder_util utilization_decoder_fraction=utilization/decoder_util"""),
-    (_integer, """temperature_celsius=temperature/gpu_temp temperature_memory_celsius=temperature/memory_temp temperature_headroom_celsius=temperature/gpu_temp_tlimit
+    (_integer, """temperature_celsius=temperature/gpu_temp temperature_memory_celsius=temperature/memory_temp
+        temperature_headroom_celsius=temperature/gpu_temp_tlimit
         temperature_slowdown_celsius=temperature/gpu_temp_slow_threshold temperature_shutdown_celsius=temperature/gpu_temp_max_threshold
-        temperature_max_operating_celsius=temperature/gpu_temp_max_gpu_threshold temperature_slowdown_tlimit_celsius=temperature/gpu_temp_slow_tlimit_threshold
+        temperature_max_operating_celsius=temperature/gpu_temp_max_gpu_threshold
+        temperature_slowdown_tlimit_celsius=temperature/gpu_temp_slow_tlimit_threshold
         temperature_shutdown_tlimit_celsius=temperature/gpu_temp_max_tlimit_threshold
-        clock_graphics_mhz=clocks/graphics_clock clock_sm_mhz=clocks/sm_clock clock_memory_mhz=clocks/mem_clock clock_graphics_max_mhz=max_clocks/graphics_clock
+        clock_graphics_mhz=clocks/graphics_clock clock_sm_mhz=clocks/sm_clock clock_memory_mhz=clocks/mem_clock
+        clock_graphics_max_mhz=max_clocks/graphics_clock
         clock_sm_max_mhz=max_clocks/sm_clock clock_memory_max_mhz=max_clocks/mem_clock
-        retired_pages_single_bit=retired_pages/multiple_single_bit_retirement/retired_count retired_pages_double_bit=retired_pages/double_bit_retirement/retired_count
+        retired_pages_single_bit=retired_pages/multiple_single_bit_retirement/retired_count
+        retired_pages_double_bit=retired_pages/double_bit_retirement/retired_count
         remapped_rows_correctable=remapped_rows/remapped_row_corr remapped_rows_uncorrectable=remapped_rows/remapped_row_unc
-        pcie_width_current=pci/pci_gpu_link_info/link_widths/current_link_width pcie_width_max=pci/pci_gpu_link_info/link_widths/max_link_width
+        pcie_width_current=pci/pci_gpu_link_info/link_widths/current_link_width
+        pcie_width_max=pci/pci_gpu_link_info/link_widths/max_link_width
         pcie_replay_count=pci/replay_counter fabric_clique_id=fabric/cliqueId"""),
-    (_generation, """pcie_generation_current=pci/pci_gpu_link_info/pcie_gen/current_link_gen pcie_generation_max=pci/pci_gpu_link_info/pcie_gen/max_link_gen
-        pcie_generation_device_max=pci/pci_gpu_link_info/pcie_gen/max_device_link_gen pcie_generation_host_max=pci/pci_gpu_link_info/pcie_gen/max_host_link_gen"""),
-    (_number, """power_draw_watts=gpu_power_readings/instant_power_draw,gpu_power_readings/average_power_draw,gpu_power_readings/power_draw,power_readings/power_draw
-        power_limit_watts=gpu_power_readings/current_power_limit,power_readings/enforced_power_limit,power_readings/power_limit
-        power_limit_default_watts=gpu_power_readings/default_power_limit,power_readings/default_power_limit
-        power_limit_min_watts=gpu_power_readings/min_power_limit,power_readings/min_power_limit power_limit_max_watts=gpu_power_readings/max_power_limit,power_readings/max_power_limit
-        module_power_draw_watts=module_power_readings/instant_power_draw,module_power_readings/average_power_draw,module_power_readings/power_draw"""),
+    (_generation, """pcie_generation_current=pci/pci_gpu_link_info/pcie_gen/current_link_gen
+        pcie_generation_max=pci/pci_gpu_link_info/pcie_gen/max_link_gen
+        pcie_generation_device_max=pci/pci_gpu_link_info/pcie_gen/max_device_link_gen
+        pcie_generation_host_max=pci/pci_gpu_link_info/pcie_gen/max_host_link_gen"""),
+    (_number, """power_draw_watts=@instant_power_draw,@average_power_draw,@power_draw,power_readings/power_draw
+        power_limit_watts=@current_power_limit,power_readings/enforced_power_limit,power_readings/power_limit
+        power_limit_default_watts=@default_power_limit,power_readings/default_power_limit
+        power_limit_min_watts=@min_power_limit,power_readings/min_power_limit
+        power_limit_max_watts=@max_power_limit,power_readings/max_power_limit
+        module_power_draw_watts=#instant_power_draw,#average_power_draw,#power_draw""".replace("@", "gpu_power_readings/").replace(
+            "#", "module_power_readings/")),
     (_yes, """remapped_rows_pending=remapped_rows/remapped_row_pending remapped_rows_failure=remapped_rows/remapped_row_failure
-        retired_pages_pending=retired_pages/pending_retirement,retired_pages/pending_blacklist ecc_sram_threshold_exceeded=ecc_errors/aggregate/sram_threshold_exceeded"""),
+        retired_pages_pending=retired_pages/pending_retirement,retired_pages/pending_blacklist
+        ecc_sram_threshold_exceeded=ecc_errors/aggregate/sram_threshold_exceeded"""),
     (_device, "device_id=pci/pci_device_id"),
 )
 _TABLE = tuple((pair.split("=")[0], pair.split("=")[1].replace(",", " "), convert) for convert, pairs in _FIELDS for pair in pairs.split())
-# (field, what it is the sum of, the older layout's own sum)
-_ECC = tuple((field % period, [path % period for path in parts], older.replace("%s", period)) for period in ("volatile", "aggregate") for field, parts, older in (
-    ("ecc_corrected_%s", ("ecc_errors/%s/sram_correctable", "ecc_errors/%s/dram_correctable"), "ecc_errors/%s/single_bit/total"),
-    ("ecc_uncorrectable_%s", ("ecc_errors/%s/sram_uncorrectable", "ecc_errors/%s/sram_uncorrectable_parity", "ecc_errors/%s/sram_uncorrectable_secded",
-                              "ecc_errors/%s/dram_uncorrectable"), "ecc_errors/%s/double_bit/total"),
-    ("ecc_sram_uncorrectable_%s", ("ecc_errors/%s/sram_uncorrectable", "ecc_errors/%s/sram_uncorrectable_parity", "ecc_errors/%s/sram_uncorrectable_secded"), ""),
-    ("ecc_dram_uncorrectable_%s", ("ecc_errors/%s/dram_uncorrectable",), "ecc_errors/%s/double_bit/device_memory")))
+# (field, the elements it is the sum of, the older layout's own sum), "%s" for volatile and aggregate
+_SRAM_UNCORRECTABLE = "sram_uncorrectable sram_uncorrectable_parity sram_uncorrectable_secded"
+_ECC = (("ecc_corrected_%s", "sram_correctable dram_correctable", "single_bit/total"),
+        ("ecc_uncorrectable_%s", _SRAM_UNCORRECTABLE + " dram_uncorrectable", "double_bit/total"),
+        ("ecc_sram_uncorrectable_%s", _SRAM_UNCORRECTABLE, ""),
+        ("ecc_dram_uncorrectable_%s", "dram_uncorrectable", "double_bit/device_memory"))
 _COUNTERS = (("sw_power_cap", "sw_power_cap"), ("sync_boost", "sync_boost"), ("sw_therm_slowdown", "sw_thermal_slowdown"),
              ("hw_therm_slowdown", "hw_thermal_slowdown"), ("hw_power_brake", "hw_power_brake_slowdown"))
 
@@ -230,12 +246,12 @@ def _processes(gpu, leaves, entries):
     put(gpu, "processes", [found[pid] for pid in sorted(found)])
 
 
-def _mig_devices(gpu, leaves, entries):
-    if "mig_devices" in leaves or entries:
-        put(gpu, "mig_devices", [dict(
-            {name: _read(entry, name, _integer)[0] for name in ("index", "gpu_instance_id", "compute_instance_id")},
-            uuid=_read(entry, "uuid", clean_text)[0],
-            **{"memory_%s_bytes" % name: _read(entry, "fb_memory_usage/" + name, _mebibytes)[0] for name in ("total", "used", "free")}) for entry in entries])
+def _mig_device(entry):
+    device = {name: _read(entry, name, _integer)[0] for name in ("index", "gpu_instance_id", "compute_instance_id")}
+    device["uuid"] = _read(entry, "uuid", clean_text)[0]
+    for name in ("total", "used", "free"):
+        device["memory_%s_bytes" % name] = _read(entry, "fb_memory_usage/" + name, _mebibytes)[0]
+    return device
 
 
 def _older_recovery_action(gpu, leaves):
@@ -254,11 +270,13 @@ def parse_gpu(text, index, identity):
     for field, paths, convert in _TABLE:
         put(gpu, field, *_read(leaves, paths, convert))
     put(gpu, "bus_id", bus_id(leaves.get("pci/pci_bus_id", "")) or bus_id(identity or ""))
-    for field, parts, older in _ECC:
-        value, reason = _sum(leaves, parts)
-        if value is None and (reason is None or reason == NOT_SUPPORTED) and older:
-            value, reason = _read(leaves, older, _integer)
-        put(gpu, field, value, reason)
+    for period in ("volatile", "aggregate"):
+        base = "ecc_errors/%s/" % period
+        for field, parts, older in _ECC:
+            value, reason = _sum(leaves, [base + part for part in parts.split()])
+            if value is None and reason in (None, NOT_SUPPORTED) and older:
+                value, reason = _read(leaves, base + older, _integer)
+            put(gpu, field % period, value, reason)
     if gpu["recovery_action"] is None and "gpu_recovery_action" not in leaves:
         _older_recovery_action(gpu, leaves)
     banks = {name: _read(leaves, "remapped_rows/row_remapper_histogram/row_remapper_histogram_" + name, _integer)[0]
@@ -266,7 +284,8 @@ def parse_gpu(text, index, identity):
     put(gpu, "remapped_rows_banks", banks if None not in banks.values() else None, _read(leaves, "remapped_rows", clean_text)[1])
     _clock_events(gpu, leaves)
     _processes(gpu, leaves, groups["process_info"])
-    _mig_devices(gpu, leaves, groups["mig_device"])
+    if "mig_devices" in leaves or groups["mig_device"]:
+        put(gpu, "mig_devices", [_mig_device(entry) for entry in groups["mig_device"]])
     for value in leaves.values():
         if len(value) < 40:
             lower = value.strip("[] ").lower()
@@ -304,7 +323,8 @@ def parse_query_xml(text):
         raise NotNvidiaSmi("the text declares XML entities, which nvidia-smi never does: refused")
     start = text.find("<nvidia_smi_log")
     if start < 0:
-        raise NotNvidiaSmi("no <nvidia_smi_log> in the text%s" % (", which begins: %s" % clean_text(text, 120) if text.strip() else ": it is empty"))
+        raise NotNvidiaSmi("no <nvidia_smi_log> in the text" + (
+            ", which begins: %s" % clean_text(text, 120) if text.strip() else ": it is empty"))
     version = re.search(r"<!DOCTYPE\s+nvidia_smi_log\s+SYSTEM\s+[\"']([\w.]{1,60}?)(?:\.dtd)?[\"']", text)
     body = re.sub(r"<!--.*?-->", "", text[start:], flags=re.S)
     end = body.find("</nvidia_smi_log>")
@@ -322,7 +342,7 @@ def parse_query_xml(text):
         # Never needed, three quarters of the text, and unbalanced in some drivers' output.
         chunk = re.sub(r"<supported_clocks>.*?(</supported_clocks>|(?=<processes>)|$)", "", chunk, flags=re.S)
         gpus.append(parse_gpu(chunk, number, match.group(1)))
-    attached = _header(head, "attached_gpus")
+    attached = _header(head, "attached_gpus") or ""
     return {"driver_version": _header(head, "driver_version"), "cuda_version": _header(head, "cuda_version"),
             "source_version": version.group(1) if version else None,
-            "reported_count": int(attached) if attached and attached.isdigit() and len(attached) < 5 else None, "gpus": gpus, "warnings": warnings}
+            "reported_count": int(attached) if re.match(r"\d{1,4}$", attached) else None, "gpus": gpus, "warnings": warnings}

@@ -37,7 +37,8 @@ def _numbers(name, kind, fields):
 
 
 _Memory = _numbers("_Memory", c_ulonglong, "total free used")
-_MemoryV2 = _structure("_MemoryV2", ("version", c_uint), ("total", c_ulonglong), ("reserved", c_ulonglong), ("free", c_ulonglong), ("used", c_ulonglong))
+_MemoryV2 = _structure("_MemoryV2", ("version", c_uint), ("total", c_ulonglong), ("reserved", c_ulonglong), ("free", c_ulonglong),
+                       ("used", c_ulonglong))
 _Utilization = _numbers("_Utilization", c_uint, "gpu memory")
 _Histogram = _numbers("_Histogram", c_uint, "max high partial low none")
 _Pci = _structure("_Pci", ("busIdLegacy", c_char * 16), ("domain", c_uint), ("bus", c_uint), ("device", c_uint), ("pciDeviceId", c_uint),
@@ -45,30 +46,36 @@ _Pci = _structure("_Pci", ("busIdLegacy", c_char * 16), ("domain", c_uint), ("bu
 _Process = _structure("_Process", ("pid", c_uint), ("usedGpuMemory", c_ulonglong), ("gpuInstanceId", c_uint), ("computeInstanceId", c_uint))
 _Value = _structure("_Value", ("dVal", c_double), ("siVal", c_int), ("uiVal", c_uint), ("ulVal", ctypes.c_ulong), ("ullVal", c_ulonglong),
                     ("sllVal", c_longlong), ("usVal", ctypes.c_ushort), base=Union)
-_Field = _structure("_Field", ("fieldId", c_uint), ("scopeId", c_uint), ("timestamp", c_int64), ("latencyUsec", c_int64), ("valueType", c_uint),
+_Field = _structure("_Field", ("fieldId", c_uint), ("scopeId", c_uint), ("timestamp", c_int64), ("latencyUsec", c_int64),
+                    ("valueType", c_uint),
                     ("nvmlReturn", c_uint), ("value", _Value))
 _Margin = _structure("_Margin", ("version", c_uint), ("marginTemperature", c_int))
-c_nvmlGpuFabricInfo_t = _structure("c_nvmlGpuFabricInfo_t", ("clusterUuid", c_uint8 * 16), ("status", c_uint), ("cliqueId", c_uint), ("state", c_uint8))
+c_nvmlGpuFabricInfo_t = _structure("c_nvmlGpuFabricInfo_t", ("clusterUuid", c_uint8 * 16), ("status", c_uint), ("cliqueId", c_uint),
+                                   ("state", c_uint8))
 c_nvmlGpuFabricInfo_v2_t = _structure("c_nvmlGpuFabricInfo_v2_t", ("version", c_uint), ("clusterUuid", c_uint8 * 16), ("status", c_uint),
                                       ("cliqueId", c_uint), ("state", c_uint8), ("healthMask", c_uint))
 nvmlGpuFabricInfo_v2 = 0x2000000 | ctypes.sizeof(c_nvmlGpuFabricInfo_v2_t)
 c_nvmlEccSramErrorStatus_v1_t = _structure("c_nvmlEccSramErrorStatus_v1_t", ("version", c_uint), *(
-    [(name, c_ulonglong) for name in "aggregateUncParity aggregateUncSecDed aggregateCor volatileUncParity volatileUncSecDed volatileCor aggregateUncBucketL2 "
-     "aggregateUncBucketSm aggregateUncBucketPcie aggregateUncBucketMcu aggregateUncBucketOther".split()] + [("bThresholdExceeded", c_uint)]))
+    [(name, c_ulonglong)
+     for name in "aggregateUncParity aggregateUncSecDed aggregateCor volatileUncParity volatileUncSecDed volatileCor aggregateUncBucketL2 "
+     "aggregateUncBucketSm aggregateUncBucketPcie aggregateUncBucketMcu aggregateUncBucketOther".split()] + [("bThresholdExceeded",
+                                                                                                              c_uint)]))
 nvmlEccSramErrorStatus_v1 = 0x1000000 | ctypes.sizeof(c_nvmlEccSramErrorStatus_v1_t)
 
 _OUT = {"u": c_uint, "i": c_int, "q": c_ulonglong, "p": c_void_p, "M": _Memory, "U": _Utilization, "H": _Histogram, "P": _Pci}
 # name without the nvml prefix : in (h handle, u unsigned) : out (letters of _OUT; s a string)
 _FUNCTIONS = """Shutdown:: SystemGetDriverVersion::s SystemGetNVMLVersion::s SystemGetCudaDriverVersion_v2::i SystemGetProcessName:u:s
 DeviceGetCount_v2::u DeviceGetHandleByIndex_v2:u:p DeviceGetName:h:s DeviceGetUUID:h:s DeviceGetSerial:h:s DeviceGetVbiosVersion:h:s
-DeviceGetPciInfo_v3:h:P DeviceGetCudaComputeCapability:h:ii DeviceGetMemoryInfo:h:M DeviceGetBAR1MemoryInfo:h:M DeviceGetUtilizationRates:h:U
+DeviceGetPciInfo_v3:h:P DeviceGetCudaComputeCapability:h:ii DeviceGetMemoryInfo:h:M DeviceGetBAR1MemoryInfo:h:M
+DeviceGetUtilizationRates:h:U
 DeviceGetEncoderUtilization:h:uu DeviceGetDecoderUtilization:h:uu DeviceGetTemperature:hu:u DeviceGetTemperatureThreshold:hu:u
 DeviceGetPowerUsage:h:u DeviceGetEnforcedPowerLimit:h:u DeviceGetPowerManagementLimit:h:u DeviceGetPowerManagementDefaultLimit:h:u
 DeviceGetPowerManagementLimitConstraints:h:uu DeviceGetClockInfo:hu:u DeviceGetMaxClockInfo:hu:u DeviceGetPerformanceState:h:u
 DeviceGetCurrentClocksEventReasons:h:q DeviceGetCurrentClocksThrottleReasons:h:q DeviceGetEccMode:h:uu DeviceGetTotalEccErrors:huu:q
 DeviceGetMemoryErrorCounter:huuu:q DeviceGetRetiredPagesPendingStatus:h:u DeviceGetRemappedRows:h:uuuu DeviceGetRowRemapperHistogram:h:H
 DeviceGetCurrPcieLinkGeneration:h:u DeviceGetMaxPcieLinkGeneration:h:u DeviceGetGpuMaxPcieLinkGeneration:h:u DeviceGetCurrPcieLinkWidth:h:u
-DeviceGetMaxPcieLinkWidth:h:u DeviceGetPcieReplayCounter:h:u DeviceGetNvLinkState:hu:u DeviceGetNvLinkErrorCounter:huu:q DeviceGetMigMode:h:uu
+DeviceGetMaxPcieLinkWidth:h:u DeviceGetPcieReplayCounter:h:u DeviceGetNvLinkState:hu:u DeviceGetNvLinkErrorCounter:huu:q
+DeviceGetMigMode:h:uu
 DeviceGetMaxMigDeviceCount:h:u DeviceGetMigDeviceHandleByIndex:hu:p DeviceGetGpuInstanceId:h:u DeviceGetComputeInstanceId:h:u
 DeviceGetPersistenceMode:h:u DeviceGetComputeMode:h:u DeviceGetVirtualizationMode:h:u DeviceGetDisplayActive:h:u DeviceValidateInforom:h:"""
 _ALIASES = {"nvmlDeviceGetCount": "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex": "nvmlDeviceGetHandleByIndex_v2",
@@ -124,7 +131,8 @@ class Binding(object):
                 return buffer.value
             results = [_OUT[letter]() for letter in out]
             self._check(function(*(arguments + [byref(result) for result in results])))
-            plain = [result if isinstance(result, Structure) else result if letter == "p" else result.value for letter, result in zip(out, results)]
+            plain = [result if isinstance(result, Structure) else result if letter == "p" else result.value for letter,
+                     result in zip(out, results)]
             return plain[0] if len(plain) == 1 else plain
         setattr(self, name, call)
         return call

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 
-from .gpu_record import (NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean_text, device_id, error_code, error_text, finish, new_gpu, program_name, put,
+from .gpu_record import (NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean_text, device_id, error_code, error_text, finish, new_gpu,
+                         program_name, put,
                          set_status, slowed_by_hardware)
 
 # nvmlReturn_t (nvml.h)
@@ -23,8 +24,10 @@ _RECOVERY = ("none", "reset", "reboot", "drain_p2p", "drain_and_reset")
 _FABRIC_STATES = (None, "not_started", "in_progress", "completed")
 _NO_VALUE = (1 << 64) - 1
 # NVML_FI_DEV_* of nvml.h
-_MEMORY_TEMPERATURE, _POWER_AVERAGE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT, _RESET, _DRAIN, _RECOVERY_ACTION = 82, 185, 186, 193, 194, 226, 227, 230
-_COUNTERS = ((74, "sw_power_cap"), (76, "sync_boost"), (269, "sw_thermal_slowdown"), (270, "hw_thermal_slowdown"), (271, "hw_power_brake_slowdown"))
+_MEMORY_TEMPERATURE, _POWER_AVERAGE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT = 82, 185, 186, 193, 194
+_RESET, _DRAIN, _RECOVERY_ACTION = 226, 227, 230
+_COUNTERS = ((74, "sw_power_cap"), (76, "sync_boost"), (269, "sw_thermal_slowdown"), (270, "hw_thermal_slowdown"),
+             (271, "hw_power_brake_slowdown"))
 
 
 def _why(error):
@@ -261,7 +264,8 @@ def _mig(device):
         memory = _memory_info(instance)[0]
         found.append(dict(
             {"memory_%s_bytes" % name: None if memory is None else int(getattr(memory, name)) for name in ("total", "used", "free")},
-            index=index, uuid=_text(instance.call("nvmlDeviceGetUUID")[0] or ""), gpu_instance_id=instance.call("nvmlDeviceGetGpuInstanceId")[0],
+            index=index, uuid=_text(instance.call("nvmlDeviceGetUUID")[0] or ""),
+            gpu_instance_id=instance.call("nvmlDeviceGetGpuInstanceId")[0],
             compute_instance_id=instance.call("nvmlDeviceGetComputeInstanceId")[0]))
     put(gpu, "mig_devices", None if limit is None else found, why)
 
@@ -284,7 +288,8 @@ def _processes(device):
                 # Ended in the meantime, or another user's: an unnamed process is told as such.
                 name = None
             used = process.usedGpuMemory
-            found[process.pid] = {"pid": process.pid, "name": name, "type": word, "used_memory_bytes": None if used is None or used == _NO_VALUE else int(used)}
+            found[process.pid] = {"pid": process.pid, "name": name, "type": word,
+                                  "used_memory_bytes": None if used is None or used == _NO_VALUE else int(used)}
     put(device.gpu, "processes", [found[pid] for pid in sorted(found)] if len(reasons) < 2 else None, reasons[0] if reasons else None)
 
 
@@ -334,7 +339,8 @@ def _fill(device):
     rates, why = device.call("nvmlDeviceGetUtilizationRates")
     for field, attribute in (("utilization_gpu_fraction", "gpu"), ("utilization_memory_bandwidth_fraction", "memory")):
         put(gpu, field, None if rates is None else getattr(rates, attribute) / 100.0, why)
-    values = _field_values(device, [_MEMORY_TEMPERATURE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT, _RESET, _DRAIN, _RECOVERY_ACTION]
+    values = _field_values(device, [_MEMORY_TEMPERATURE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT, _RESET, _DRAIN,
+                                    _RECOVERY_ACTION]
                            + [key for key, name in _COUNTERS])
     for field, key in (("temperature_memory_celsius", _MEMORY_TEMPERATURE), ("temperature_shutdown_tlimit_celsius", _SHUTDOWN_TLIMIT),
                        ("temperature_slowdown_tlimit_celsius", _SLOWDOWN_TLIMIT)):

@@ -13,7 +13,8 @@ _CLASSES = ("0x0300", "0x0302")
 def read_pci(host):
     """NVIDIA's display and 3D functions below HostFiles `host` -> (GPUs, GPUs given to vfio), both None where there is no PCI to look at.
 
-    Each is {"bus_id", "vendor_id", "device_id", "class_code", "driver"} (driver null: none bound). Virtual functions (SR-IOV vGPU) are left out.
+    Each is {"bus_id", "vendor_id", "device_id", "class_code", "driver"} (driver null: none bound). Virtual functions (SR-IOV vGPU) are
+    left out.
     """
     names = host.names(_DEVICES)
     if not names and not host.exists(_DEVICES):
@@ -27,6 +28,7 @@ def read_pci(host):
         if class_code[:6] not in _CLASSES or host.exists(folder + "/physfn"):
             continue
         driver = (host.link(folder + "/driver") or "").rsplit("/", 1)[-1] or None
-        function = {"bus_id": name, "vendor_id": _NVIDIA, "device_id": host.text_or(folder + "/device"), "class_code": class_code, "driver": driver}
+        function = {"bus_id": name, "vendor_id": _NVIDIA, "device_id": host.text_or(folder + "/device"), "class_code": class_code,
+                    "driver": driver}
         (passed if driver and driver.startswith("vfio") else here).append(function)
     return here, passed

@@ -22,8 +22,10 @@ ProgramResult = collections.namedtuple(
     "ProgramResult", "argv rc stdout stderr timed_out stuck truncated missing not_permitted duration_seconds")
 ProgramResult.__doc__ = """What became of a program.
 
-rc: exit status, negative = ended by that signal, null = never started or never ended; stdout, stderr: text (bytes that are no UTF-8 replaced);
-timed_out: its deadline passed; stuck: it could not be ended either and was left behind; truncated: it wrote more than allowed and was ended;
+rc: exit status, negative = ended by that signal, null = never started or never ended; stdout, stderr: text (bytes that are no UTF-8
+replaced);
+timed_out: its deadline passed; stuck: it could not be ended either and was left behind; truncated: it wrote more than allowed and was
+ended;
 missing: no such program (no rc) or exit 127; not_permitted: may not be executed (no rc) or exit 126."""
 
 
@@ -74,7 +76,8 @@ def end_group(pid, poll, grace_seconds=GRACE_SECONDS, signals=(signal.SIGTERM, s
 def run_program(argv, timeout_seconds, max_bytes=MAX_BYTES, env=None):
     """Runs `argv` (a list, no shell) for at most `timeout_seconds`. -> ProgramResult; raises nothing for what a program can do.
 
-    `env` is added to the environment. Output goes to nameless files, so neither a pipe nor a wait can hold us; a program that writes more than
+    `env` is added to the environment. Output goes to nameless files, so neither a pipe nor a wait can hold us; a program that writes more
+    than
     `max_bytes` is ended. One that ignores SIGKILL (state D) is left behind: `stuck`.
     """
     import subprocess
