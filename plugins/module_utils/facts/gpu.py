@@ -371,7 +371,7 @@ def collect(source="auto", nvidia_smi="nvidia-smi", captured_xml=None, timeout_s
         if document["error_kind"] == "tool_missing" and nvml[0] not in (None, "tool_missing"):
             # NVML said more than that there is no program.
             _fail(document, *nvml)
-        elif nvml[0] == "crashed":
+        elif document["source"] and nvml[0] not in (None, "tool_missing"):
             document["warnings"].append(nvml[2])
     _place_lost_gpus(document)
     _check_processes(document, host)

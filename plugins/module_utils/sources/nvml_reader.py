@@ -324,7 +324,7 @@ def _read_gpu(api, index):
 
 
 def _fill(device):
-    api, gpu = device.api, device.gpu
+    gpu = device.gpu
     pci, why = device.call("nvmlDeviceGetPciInfo")
     put(gpu, "bus_id", None if pci is None else bus_id(clean_text(getattr(pci, "busId", b"") or pci.busIdLegacy)), why)
     put(gpu, "device_id", None if pci is None else device_id(pci.pciDeviceId), why)
