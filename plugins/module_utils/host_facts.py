@@ -17,7 +17,8 @@ SCHEMA = "trainops.gpu_audit/facts/1"
 SUBJECTS = ("gpu", "cpu", "memory", "storage", "network", "software", "platform")
 DEFAULT_TIMEOUT_SECONDS = 30
 MAX_TIMEOUT_SECONDS = 600
-# A host is untrusted: (characters a string, entries a list, entries a map) in turn, until the document is small enough. A GPU has 110 fields.
+# A host is untrusted: (characters a string, entries a list, entries a map) in turn, until the document is small enough.
+# A GPU has about 110 fields.
 MAX_DOCUMENT_BYTES = 1000000
 _LIMITS = ((4096, 1024, 1024), (512, 256, 512), (128, 64, 256), (64, 16, 256))
 _MAX_DEPTH = 12
@@ -56,7 +57,8 @@ def _collect(subject, host, options):
     timeout = options.get("timeout", DEFAULT_TIMEOUT_SECONDS)
     if subject == "gpu":
         from .facts import gpu
-        return gpu.collect(options.get("gpu_source", "auto"), options.get("nvidia_smi") or "nvidia-smi", options.get("nvidia_smi_output"), timeout,
+        return gpu.collect(options.get("gpu_source", "auto"), options.get("nvidia_smi") or "nvidia-smi", options.get("nvidia_smi_output"),
+                           timeout,
                            host.root or "/")
     if subject == "cpu":
         from .facts import cpu

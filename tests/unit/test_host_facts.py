@@ -23,7 +23,8 @@ ALL = host_facts.SUBJECTS
 
 @pytest.mark.parametrize("names, expected", [
     (["all"], ALL), ([], ALL), (["gpu"], ("gpu",)), (["memory", "cpu"], ("cpu", "memory")), (["!gpu"], ALL[1:]),
-    (["all", "!gpu", "!storage"], ("cpu", "memory", "network", "software", "platform")), (["!all", "gpu"], ("gpu",)), (["cpu", "cpu"], ("cpu",)),
+    (["all", "!gpu", "!storage"], ("cpu", "memory", "network", "software", "platform")), (["!all", "gpu"], ("gpu",)),
+    (["cpu", "cpu"], ("cpu",)),
 ])
 def test_subsets(names, expected):
     assert host_facts.choose_subsets(names) == expected
@@ -40,8 +41,10 @@ def test_wrong_subsets(names, message):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"timeout": 0}, "timeout: 0"), ({"timeout": -1}, "timeout: -1"), ({"timeout": 601}, "up to 600"), ({"timeout": float("nan")}, "timeout: nan"),
-    ({"paths": [{"path": "data"}]}, "paths: 'data' is no absolute path"), ({"python_environments": ["venv"]}, "python_environments: 'venv'"),
+    ({"timeout": 0}, "timeout: 0"), ({"timeout": -1}, "timeout: -1"), ({"timeout": 601}, "up to 600"),
+    ({"timeout": float("nan")}, "timeout: nan"),
+    ({"paths": [{"path": "data"}]}, "paths: 'data' is no absolute path"),
+    ({"python_environments": ["venv"]}, "python_environments: 'venv'"),
     ({"paths": [{"path": "/a\0b"}]}, "paths: "),
 ])
 def test_wrong_options(options, message):
@@ -113,7 +116,8 @@ def _pythons():
         program = shutil.which(name)
         for place in places + ([program] if program else []):
             # A pyenv shim is on the path for versions that can't be run.
-            if name not in found and subprocess.run([place, "-c", ""], stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0:
+            if name not in found and subprocess.run([place, "-c", ""], stdin=subprocess.DEVNULL, capture_output=True,
+                                                    check=False).returncode == 0:
                 found[name] = place
     return found or {"python3": sys.executable}
 
@@ -133,7 +137,8 @@ def _import_root():
 
 @pytest.mark.parametrize("python", sorted(_pythons().items()), ids=lambda pair: pair[0])
 def test_every_host_python(python):
-    done = subprocess.run([python[1], "-I", "-B", "-W", "error", "-c", PROGRAM, _import_root()], stdin=subprocess.DEVNULL, capture_output=True,
+    done = subprocess.run([python[1], "-I", "-B", "-W", "error", "-c", PROGRAM, _import_root()], stdin=subprocess.DEVNULL,
+                          capture_output=True,
                           timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     facts = json.loads(done.stdout.decode())
@@ -145,7 +150,8 @@ def _run_module(arguments):
     """Runs the module as Ansible's debugging documentation does: a program with its arguments on standard input."""
     pytest.importorskip("ansible.module_utils.basic")
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([_import_root(), os.environ.get("PYTHONPATH", "")]))
-    done = subprocess.run([sys.executable, "-m", "ansible_collections.trainops.gpu_audit.plugins.modules.host_facts"], timeout=60, check=False,
+    done = subprocess.run([sys.executable, "-m", "ansible_collections.trainops.gpu_audit.plugins.modules.host_facts"], timeout=60,
+                          check=False,
                           input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode(), capture_output=True, env=environment)
     return done.returncode, json.loads(done.stdout.decode().strip().splitlines()[-1])
 

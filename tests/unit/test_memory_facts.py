@@ -30,7 +30,8 @@ def test_captured_meminfo(captures, tmp_path):
 
 
 def test_swap_and_its_activity(tmp_path):
-    found = memory.collect(make_host(tmp_path, {"/proc/meminfo": MEMINFO, "/proc/vmstat": "pgpgin 9\npswpin 3\npswpout 7\n"}), page_size=65536)
+    found = memory.collect(make_host(tmp_path, {"/proc/meminfo": MEMINFO, "/proc/vmstat": "pgpgin 9\npswpin 3\npswpout 7\n"}),
+                           page_size=65536)
     assert (found["swap_total_bytes"], found["swap_used_bytes"]) == (50000 * KIB, 10000 * KIB)
     assert (found["swap_in_bytes"], found["swap_out_bytes"]) == (3 * 65536, 7 * 65536)
     assert (found["huge_pages_total"], found["huge_page_bytes"]) == (16, 2048 * KIB)

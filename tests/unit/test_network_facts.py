@@ -57,12 +57,14 @@ def test_a_speed_that_cannot_be_read(tmp_path):
 
 def test_an_interface_in_full(tmp_path):
     tree, link = _device("eno1", speed="100000\n", duplex="full\n", mtu="9000\n", address="02:00:00:00:00:01\n", carrier_changes="2\n",
-                         statistics__rx_errors="1\n", statistics__tx_errors="2\n", statistics__rx_dropped="3\n", statistics__tx_dropped="4\n")
+                         statistics__rx_errors="1\n", statistics__tx_errors="2\n", statistics__rx_dropped="3\n",
+                         statistics__tx_dropped="4\n")
     link["/sys/devices/pci0000:00/0000:00:01.0/net/eno1/device/driver"] = "../../../../../bus/pci/drivers/mlx5_core"
     (interface,) = _collect(_host(tmp_path, (tree, link)))["interfaces"]
     assert interface == {
         "name": "eno1", "kind": "ethernet", "state": "up", "speed_bits_per_second": 100000000000, "duplex": "full", "mtu": 9000,
-        "driver": "mlx5_core", "mac": "02:00:00:00:00:01", "carrier_changes": 2, "rx_errors": 1, "tx_errors": 2, "rx_dropped": 3, "tx_dropped": 4}
+        "driver": "mlx5_core", "mac": "02:00:00:00:00:01", "carrier_changes": 2, "rx_errors": 1, "tx_errors": 2, "rx_dropped": 3,
+        "tx_dropped": 4}
 
 
 def test_virtual_speeds_count_only_where_something_stands_below(tmp_path):
@@ -99,7 +101,8 @@ def test_captured_rdma_ports(captures, tmp_path):
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("400 Gb/sec (4X NDR)", 400000000000), ("2.5 Gb/sec (1X SDR)", 2500000000), ("56 Gb/sec (4X FDR)\n", 56000000000), ("", None), (None, None),
+    ("400 Gb/sec (4X NDR)", 400000000000), ("2.5 Gb/sec (1X SDR)", 2500000000), ("56 Gb/sec (4X FDR)\n", 56000000000), ("", None),
+    (None, None),
     ("unknown", None), ("Gb/sec", None),
 ])
 def test_rates(text, expected):

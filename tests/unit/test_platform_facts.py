@@ -32,7 +32,8 @@ def _collect(tmp_path, files=None):
     (ARM, "Amazon EC2", "c7g.metal", "none"), (ARM, "", "", "none"),
 ])
 def test_virtualization(tmp_path, cpuinfo, vendor, product, expected):
-    host = make_host(tmp_path, {"/proc/cpuinfo": cpuinfo, "/sys/class/dmi/id/sys_vendor": vendor, "/sys/class/dmi/id/product_name": product})
+    host = make_host(tmp_path,
+                     {"/proc/cpuinfo": cpuinfo, "/sys/class/dmi/id/sys_vendor": vendor, "/sys/class/dmi/id/product_name": product})
     assert sysfs.virtualization(host) == expected
 
 
@@ -53,7 +54,8 @@ def test_guests_named_by_the_device_tree_and_wsl(tmp_path):
 @pytest.mark.parametrize("files, expected", [
     ({}, None), ({"/proc/1/cgroup": "0::/init.scope\n", "/proc/1/environ": "HOME=/\0TERM=linux\0"}, None),
     ({"/.dockerenv": ""}, "docker"), ({"/run/.containerenv": ""}, "podman"), ({"/proc/1/environ": "container=lxc\0"}, "lxc"),
-    ({"/proc/1/environ": "container=podman\0HOME=/root\0", "/run/.containerenv": ""}, "podman"), ({"/proc/1/environ": "container=oci\0"}, "docker"),
+    ({"/proc/1/environ": "container=podman\0HOME=/root\0", "/run/.containerenv": ""}, "podman"),
+    ({"/proc/1/environ": "container=oci\0"}, "docker"),
     ({"/run/systemd/container": "systemd-nspawn\n"}, "systemd-nspawn"), ({"/proc/1/cgroup": "4:memory:/docker/abc\n"}, "docker"),
     ({"/proc/1/cgroup": "4:memory:/kubepods/besteffort/pod1\n", "/.dockerenv": ""}, "kubernetes"),
     ({"/proc/1/environ": "KUBERNETES_SERVICE_HOST=10.0.0.1\0"}, "kubernetes"), ({"/var/run/secrets/kubernetes.io/x": ""}, "kubernetes"),
@@ -67,7 +69,8 @@ def test_containers(tmp_path, files, expected):
 
 def test_a_machine_in_full(tmp_path):
     found = _collect(tmp_path, {
-        "/sys/class/dmi/id/sys_vendor": "Supermicro\n", "/sys/class/dmi/id/product_name": "SYS-821GE-TNHR\n", "/proc/uptime": "864000.50 1.0\n",
+        "/sys/class/dmi/id/sys_vendor": "Supermicro\n", "/sys/class/dmi/id/product_name": "SYS-821GE-TNHR\n",
+        "/proc/uptime": "864000.50 1.0\n",
         "/proc/stat": "cpu 1 2\nbtime 1767225600\n", "/proc/sys/kernel/hostname": "gpu-01\n", "/proc/sys/kernel/random/boot_id": "b-1\n",
         "/etc/machine-id": "3d1219c7c4c5404aaa1f6d2a48adfda4\n", "/proc/cpuinfo": BARE})
     assert (found["vendor"], found["product"], found["virtualization"]) == ("Supermicro", "SYS-821GE-TNHR", "none")

@@ -24,7 +24,8 @@ def _collect(tmp_path, files=None, links=None, **options):
 
 
 @pytest.mark.parametrize("text, expected", [
-    (PROPRIETARY, ("550.54.15", False)), (OPEN, ("570.86.15", True)), (ARM, ("580.65.06", True)), ("", (None, None)), ("NVRM version:", (None, None)),
+    (PROPRIETARY, ("550.54.15", False)), (OPEN, ("570.86.15", True)), (ARM, ("580.65.06", True)), ("", (None, None)),
+    ("NVRM version:", (None, None)),
 ])
 def test_driver_version_file(text, expected):
     assert software.parse_driver(text) == expected
@@ -54,7 +55,8 @@ def test_distribution(tmp_path):
 def test_cuda_toolkits_each_once(tmp_path):
     found = _collect(tmp_path, {
         "/usr/local/cuda-12.4/version.json": '{"cuda": {"name": "CUDA SDK", "version": "12.4.1"}}',
-        "/usr/local/cuda-10.2/version.txt": "CUDA Version 10.2.89\n", "/usr/local/cuda-13.0/bin/nvcc": "", "/usr/local/cuda-11.8/README": "",
+        "/usr/local/cuda-10.2/version.txt": "CUDA Version 10.2.89\n", "/usr/local/cuda-13.0/bin/nvcc": "",
+        "/usr/local/cuda-11.8/README": "",
         "/usr/local/cuda-9.9/version.json": "[]", "/usr/local/cuda-9.9/bin/nvcc": ""},
         {"/usr/local/cuda": "cuda-12", "/usr/local/cuda-12": "cuda-12.4"})["cuda_toolkits"]
     assert found == [{"path": "/usr/local/cuda-10.2", "version": "10.2.89"}, {"path": "/usr/local/cuda-12.4", "version": "12.4.1"},
@@ -68,7 +70,8 @@ def _result(**values):
 def test_container_toolkit_from_the_package_files_without_a_program(tmp_path):
     found = _collect(tmp_path, {
         "/usr/bin/nvidia-ctk": "", "/var/lib/dpkg/info/nvidia-container-toolkit.list": "",
-        "/var/lib/dpkg/status": "Package: nvidia-container-toolkit-base\nVersion: 9\n\nPackage: nvidia-container-toolkit\nStatus: x\nVersion: 1.17.8-1\n\n"
+        "/var/lib/dpkg/status": "Package: nvidia-container-toolkit-base\nVersion: 9\n\n"
+                                "Package: nvidia-container-toolkit\nStatus: x\nVersion: 1.17.8-1\n\n"
                                 "Package: z\nVersion: 3\n"}, run_program=None)
     assert found["container_toolkit_version"] == "1.17.8-1"
 
@@ -95,7 +98,8 @@ def _environment(prefix="/opt/train", version="3.12", names=(), **files):
 
 
 def test_frameworks_of_a_named_environment(tmp_path):
-    files = _environment(names=("torch-2.9.0+cu130.dist-info", "numpy-2.1.3.dist-info", "flash_attn-2.8.1.dist-info", "requests-2.32.dist-info",
+    files = _environment(names=("torch-2.9.0+cu130.dist-info", "numpy-2.1.3.dist-info", "flash_attn-2.8.1.dist-info",
+                                "requests-2.32.dist-info",
                                 "nvidia_nccl_cu12-2.27.5.dist-info", "nonsense.dist-info", "torch"))
     files["/opt/train/pyvenv.cfg"] = "home = /usr/bin\nversion = 3.12.3\n"
     (found,) = _collect(tmp_path, files, python_environments=["/opt/train"])["python_environments"]
@@ -105,7 +109,8 @@ def test_frameworks_of_a_named_environment(tmp_path):
 
 
 @pytest.mark.parametrize("name, text, expected", [
-    ("torch-2.9.0.dist-info", "cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", "12.8"), ("torch-1.8.0.dist-info", "cuda = '10.2'\n", "10.2"),
+    ("torch-2.9.0.dist-info", "cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", "12.8"),
+    ("torch-1.8.0.dist-info", "cuda = '10.2'\n", "10.2"),
     ("torch-2.9.0+cpu.dist-info", "cuda: Optional[str] = None\n", None), ("torch-2.1.0+cu118.dist-info", "", "11.8"),
     ("torch-2.9.0.dist-info", "garbage", None),
 ])
@@ -140,7 +145,8 @@ def test_automounts_are_not_touched(tmp_path):
 
 def test_system_python_where_nothing_is_named(tmp_path):
     found = _collect(tmp_path, {
-        "/usr/lib/python3/dist-packages/numpy-1.24.2.egg-info": "", "/usr/lib/python3.11/os.py": "", "/usr/lib/python3/dist-packages/foo-1.egg-info": "",
+        "/usr/lib/python3/dist-packages/numpy-1.24.2.egg-info": "", "/usr/lib/python3.11/os.py": "",
+        "/usr/lib/python3/dist-packages/foo-1.egg-info": "",
         "/usr/local/lib/python3.11/dist-packages/torch-2.6.0.dist-info/METADATA": ""})["python_environments"]
     assert [(each["path"], each["python_version"], each["packages"]) for each in found] == [
         ("/usr/lib/python3/dist-packages", "3.11", {"numpy": "1.24.2"}), ("/usr/local", "3.11", {"torch": "2.6.0"})]

@@ -15,7 +15,8 @@ from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.host_files import HostFiles
 
 ROOT = "259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw"
-FIGURES = {"exists": True, "directory": True, "total_bytes": 1000, "free_bytes": 400, "inodes_total": 50, "inodes_free": 40, "writable": True}
+FIGURES = {"exists": True, "directory": True, "total_bytes": 1000, "free_bytes": 400, "inodes_total": 50, "inodes_free": 40,
+           "writable": True}
 
 
 def _disk(name, rotational, sectors=1000, model=None, partitions=(), slaves=()):
@@ -58,7 +59,8 @@ def test_real_file_systems_only_and_each_once(tmp_path):
 
 def test_files_bound_into_a_container_are_no_file_systems(tmp_path):
     found = _collect(tmp_path, [
-        "0:50 / / rw - overlay overlay rw", "8:1 /a/hosts /etc/hosts rw - ext4 /dev/sda1 rw", "8:1 /smi /opt/nvidia-smi ro - ext4 /dev/sda1 rw",
+        "0:50 / / rw - overlay overlay rw", "8:1 /a/hosts /etc/hosts rw - ext4 /dev/sda1 rw",
+        "8:1 /smi /opt/nvidia-smi ro - ext4 /dev/sda1 rw",
         "8:1 /data /workspace/data rw - ext4 /dev/sda1 rw"], probe=lambda path: dict(FIGURES, directory="smi" not in path))
     assert [(each["mount_point"], each["kind"]) for each in found["filesystems"]] == [("/", "overlay"), ("/workspace/data", "unknown")]
 
@@ -95,7 +97,8 @@ def test_device_mapper_over_nvme_through_the_links_of_sysfs(tmp_path):
 @pytest.mark.parametrize("kind, device, expected", [
     ("nfs4", "filer:/export", "network"), ("cifs", "//filer/share", "network"), ("lustre", "10.0.0.1@o2ib:/fs", "network"),
     ("ceph", "10.0.0.2:/", "network"), ("gpfs", "gpfs0", "network"), ("fuse.s3fs", "s3fs", "network"), ("9p", "share", "network"),
-    ("fuse.fuse-overlayfs", "x", "overlay"), ("overlay", "overlay", "overlay"), ("tmpfs", "tmpfs", "memory"), ("zfs", "tank/data", "unknown"),
+    ("fuse.fuse-overlayfs", "x", "overlay"), ("overlay", "overlay", "overlay"), ("tmpfs", "tmpfs", "memory"),
+    ("zfs", "tank/data", "unknown"),
 ])
 def test_kind_of_a_file_system(tmp_path, kind, device, expected):
     found = _collect(tmp_path, ["0:99 / /data rw - %s %s rw" % (kind, device)])
@@ -131,13 +134,15 @@ def test_a_stuck_server_costs_only_its_own_mounts(tmp_path):
             threading.Event().wait()
         return dict(FIGURES)
 
-    found = _collect(tmp_path, [ROOT, "0:40 / /dead rw - nfs4 down:/a rw", "0:41 / /dead2 rw - nfs4 down:/b rw", "0:42 / /alive rw - nfs4 up:/c rw"],
+    found = _collect(tmp_path, [ROOT, "0:40 / /dead rw - nfs4 down:/a rw", "0:41 / /dead2 rw - nfs4 down:/b rw",
+                                "0:42 / /alive rw - nfs4 up:/c rw"],
                      paths=[{"path": "/dead/set", "purpose": "dataset"}, {"path": "/alive/w", "purpose": "weights"}], run=run, probe=probe)
     by_name = {each["mount_point"]: each for each in found["filesystems"]}
     assert by_name["/"]["free_bytes"] == by_name["/alive"]["free_bytes"] == 400
     assert by_name["/dead"]["free_bytes"] is None and "no answer within" in by_name["/dead"]["error"]
     assert by_name["/dead2"]["error"] and "/dead2" not in asked
-    assert [(each["exists"], each["free_bytes"], each["kind"]) for each in found["paths"]] == [(None, None, "network"), (True, 400, "network")]
+    assert [(each["exists"], each["free_bytes"], each["kind"]) for each in found["paths"]] == [(None, None, "network"),
+                                                                                               (True, 400, "network")]
 
 
 def test_a_really_stuck_call_in_a_real_child(tmp_path):
@@ -154,12 +159,14 @@ def test_a_really_stuck_call_in_a_real_child(tmp_path):
 
 def test_when_the_time_is_used_up_the_rest_is_not_asked(tmp_path):
     asked = []
-    found = _collect(tmp_path, [ROOT, "0:40 / /n rw - nfs4 a:/a rw"], probe=lambda path: asked.append(path) or dict(FIGURES), timeout_seconds=-1)
+    found = _collect(tmp_path, [ROOT, "0:40 / /n rw - nfs4 a:/a rw"], probe=lambda path: asked.append(path) or dict(FIGURES),
+                     timeout_seconds=-1)
     assert asked == ["/"]
     assert "used up" in found["filesystems"][1]["error"]
 
 
-AUTOMOUNTS = [ROOT, "0:70 / /net rw - autofs systemd-1 rw", "0:71 / /home rw - autofs auto.home rw", "0:72 / /home rw - nfs4 filer:/home rw"]
+AUTOMOUNTS = [ROOT, "0:70 / /net rw - autofs systemd-1 rw", "0:71 / /home rw - autofs auto.home rw",
+              "0:72 / /home rw - nfs4 filer:/home rw"]
 
 
 def test_automounts_are_never_touched_and_mounted_ones_are(tmp_path):

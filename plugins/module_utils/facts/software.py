@@ -1,6 +1,9 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Facts about the software: kernel, distribution, driver, CUDA, container toolkit, Python frameworks. Files first, a program only where none answers."""
+"""Facts about the software: kernel, distribution, driver, CUDA, container toolkit, Python frameworks.
+
+Files are read first; a program is started only where none answers.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ def collect(host, python_environments=(), timeout_seconds=10, run=run_forked, ru
     software.put("/proc/sys/kernel/osrelease", {"kernel": host.text_or("/proc/sys/kernel/osrelease")})
     release = procfs.parse_assignments(host.text_or("/etc/os-release") or host.text_or("/usr/lib/os-release", ""))
     software.put("/etc/os-release", {
-        "distribution_id": release.get("ID"), "distribution_version": release.get("VERSION_ID"), "distribution_name": release.get("PRETTY_NAME")})
+        "distribution_id": release.get("ID"), "distribution_version": release.get("VERSION_ID"),
+        "distribution_name": release.get("PRETTY_NAME")})
     _put_driver(software, host)
     software.put("/sys/module", {"nouveau_loaded": host.exists("/sys/module/nouveau")})
     software.put("files", {"fabric_manager_installed": any(host.exists(path) for path in _FABRIC_MANAGER)})
@@ -149,7 +153,8 @@ def _put_container_toolkit(software, host, program, timeout_seconds, run_program
         software.put(program + " --version", {"container_toolkit_version": match.group(1)})
     else:
         software.absent["container_toolkit_version"] = "failed: %s --version: %s" % (
-            program, "no answer within %g s" % timeout_seconds if result.timed_out else (result.stderr or "exit %s" % result.rc).strip()[:500])
+            program,
+            "no answer within %g s" % timeout_seconds if result.timed_out else (result.stderr or "exit %s" % result.rc).strip()[:500])
 
 
 def _debian_version(host, package):

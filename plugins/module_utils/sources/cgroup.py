@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What control groups, v1 and v2, allow this process; see the kernel's admin-guide/cgroup-v2.rst and cgroup-v1/.
 
-A limit of any parent binds as well, so each is looked for from the process's own group up to the top that is mounted here. All functions raise OSError where a file can't be read.
+A limit of any parent binds as well, so each is looked for from the process's own group up to the top that is mounted here.
+All functions raise OSError where a file can't be read.
 """
 
 from __future__ import annotations

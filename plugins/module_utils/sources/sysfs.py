@@ -85,7 +85,8 @@ def governor(host):
 def dmi(host, name):
     """A DMI text such as sys_vendor; firmware's placeholder texts count as none."""
     text = host.text_or(_DMI + name)
-    placeholders = ("to be filled by o.e.m.", "default string", "system manufacturer", "system product name", "not specified", "n/a", "none")
+    placeholders = ("to be filled by o.e.m.", "default string", "system manufacturer", "system product name", "not specified", "n/a",
+                    "none")
     return None if text is None or text.lower() in placeholders else text
 
 
