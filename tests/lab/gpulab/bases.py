@@ -11,6 +11,7 @@ from pathlib import Path
 from . import paths
 
 MIRROR = os.environ.get("GPU_AUDIT_LAB_MIRROR")      # default: debootstrap's own
+BUILD_SECONDS = 3600
 PACKAGES = "openssh-server,python3,sudo,iproute2,procps,ethtool,util-linux,kmod,pciutils,fio,iperf3,nftables"
 
 
@@ -31,7 +32,7 @@ def build(suite: str) -> Path:
     half.mkdir(parents=True)
     command = ["debootstrap", "--variant=minbase", "--include=" + PACKAGES, suite, str(half), *([MIRROR] if MIRROR else [])]
     try:
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=BUILD_SECONDS)
         half.rename(target)
     finally:
         shutil.rmtree(half, ignore_errors=True)
