@@ -26,7 +26,6 @@ from .view import STATUSES, VERDICTS, causes, counts, item_text, short_model, st
 SMALL_FLEET = 40
 CAUSES_SHOWN = 4
 HOSTS_NAMED = 60
-DETAIL_SHORT = 60
 ROWS_SHOWN = 200
 FACTS_LIMIT_CHARACTERS = 1_000_000
 PACKED_LIMIT_CHARACTERS = 30_000_000
@@ -150,22 +149,21 @@ def _sentences(text):
 
 
 def _cause_lines(view):
-    """What the first screen shows of each cause: the remedy's first sentence; all of it when opened."""
+    """What the first screen shows of each cause: what was found and the remedy's first sentence; all of it when opened."""
     lines = []
     for cause in causes(view):
         first, rest = _sentences(cause["advice"])
-        short = len(cause["detail"]) <= DETAIL_SHORT
-        lines.append({"key": cause["key"], "status": cause["status"], "title": cause["title"], "detail": cause["detail"] if short else "", "command": cause["command"],
-                      "counts": counts(view, cause["hosts"], cause["gpus"], cause["frees"]), "hosts": cause["hosts"], "more": [rest] if rest else [],
-                      "says": [text for text in ("" if short else cause["detail"], first) if text]})
+        lines.append({"key": cause["key"], "status": cause["status"], "title": cause["title"], "detail": cause["detail"], "says": first, "command": cause["command"],
+                      "counts": counts(view, cause["hosts"], cause["gpus"], cause["frees"]), "hosts": cause["hosts"], "more": [rest] if rest else []})
     return lines
 
 
 def _unanswered_lines(view):
-    """The same shape for what has no answer: the items, then what to run."""
-    return [{"key": entry["key"], "status": "unknown", "title": ", ".join(entry["items"]), "detail": "; ".join(entry["checks"]), "command": entry["command"],
-             "counts": counts(view, entry["hosts"]), "hosts": entry["hosts"], "more": entry["reasons"], "says": [entry["advice"]] if entry["advice"] else entry["reasons"]}
-            for entry in unanswered(view)]
+    """The same shape for what has no answer: the items, then what to run; which checks and why when opened."""
+    joiner = "、" if view.language == "zh" else ", "
+    return [{"key": entry["key"], "status": "unknown", "title": joiner.join(entry["items"]), "detail": "", "command": entry["command"],
+             "counts": counts(view, entry["hosts"]), "hosts": entry["hosts"], "more": [joiner.join(entry["checks"]), *entry["reasons"]],
+             "says": entry["advice"] or joiner.join(entry["reasons"])} for entry in unanswered(view)]
 
 
 def _rows(view, order):

@@ -43,6 +43,10 @@ def status_text(language, status):
     return texts.text(language, "status_" + status) if status in STATUSES else display(status, 40)
 
 
+def _item_rank(item):
+    return ITEMS.index(item) if item in ITEMS else len(ITEMS)
+
+
 def item_text(language, item):
     return texts.text(language, "item_" + item) if item in ITEMS else display(item, 40)
 
@@ -103,10 +107,9 @@ class View:
 
     def findings(self, host):
         """(check, whole finding), worst first, then in checklist order."""
-        order = {item: index for index, item in enumerate(ITEMS)}
         checks = self.report.get("checks") or {}
         pairs = [(self.check(finding.get("check")), judged.complete(finding, host, checks)) for finding in host.get("findings") or []]
-        return sorted(pairs, key=lambda pair: (status_rank(pair[1].get("status")), order.get(pair[0].item, 99)))
+        return sorted(pairs, key=lambda pair: (status_rank(pair[1].get("status")), _item_rank(pair[0].item)))
 
     def required(self, check, finding):
         required = finding.get("required")
@@ -193,12 +196,12 @@ def unanswered(view):
         check = view.check(entry.get("check"))
         advice, command = pick(entry.get("advice"), view.language) or "", pick(entry.get("command"), view.language) or ""
         said = joined.setdefault((advice or check.key, command), {"items": {}, "checks": {}, "reasons": {}, "advice": advice, "command": command, "hosts": {}})
-        said["items"][item_text(view.language, entry.get("item") or check.item)] = True
+        said["items"][entry.get("item") or check.item] = True
         said["checks"][check.title] = True
         said["reasons"][pick(entry.get("reason"), view.language) or ""] = True
         said["hosts"].update(dict.fromkeys(_indexes(view, entry)))
     ordered = sorted(joined.values(), key=lambda said: -len(said["hosts"]))
-    return [{**said, "key": f"u{number}", "items": list(said["items"]), "checks": list(said["checks"]), "reasons": [text for text in said["reasons"] if text],
+    return [{**said, "key": f"u{number}", "items": [item_text(view.language, item) for item in sorted(said["items"], key=_item_rank)], "checks": list(said["checks"]), "reasons": [text for text in said["reasons"] if text],
              "hosts": sorted(said["hosts"])} for number, said in enumerate(ordered)]
 
 
