@@ -134,6 +134,32 @@ def test_what_lies_on_a_dead_server_is_said_and_costs_nothing_else(tmp_path):
     assert found["driver_version"] == "580.65.06"
 
 
+def test_a_dead_server_costs_only_what_lies_on_it(tmp_path):
+    files = {"/proc/self/mountinfo": mountinfo("8:1 / / rw - ext4 /dev/sda1 rw", "0:70 / /nfs rw - nfs4 filer:/x rw"),
+             "/usr/local/cuda-11.8/version.txt": "CUDA Version 11.8.0\n"}
+    files.update(_environment("/opt/train", names=("torch-2.9.0.dist-info",)))
+    host = make_host(tmp_path, files, {"/usr/local/cuda": "/nfs/cuda"})
+    calls = []
+
+    def run(function, timeout_seconds):
+        calls.append(timeout_seconds)
+        return (True, function(), None) if len(calls) == 1 else (False, "no answer within 5 s", "timeout")
+
+    found = software.collect(host, ["/nfs/env", "/opt/train"], timeout_seconds=60, run=run)
+    assert calls == [60, 5.0, 5.0]
+    assert found["cuda_toolkits"] == [{"path": "/usr/local/cuda-11.8", "version": "11.8.0"}]
+    assert found["absent"]["cuda_toolkits"] == "failed: no answer within 5 s"
+    assert [(each["error"], each["packages"]) for each in found["python_environments"]] == [
+        ("no answer within 5 s", {}), (None, {"torch": "2.9.0"})]
+
+
+@pytest.mark.parametrize("at", ["/usr/local", "/"])
+def test_usr_local_on_a_server(tmp_path, at):
+    files = {"/proc/self/mountinfo": mountinfo("8:1 / / rw - ext4 /dev/sda1 rw", "0:70 / %s rw - nfs4 filer:/x rw" % at),
+             "/usr/local/cuda-11.8/version.txt": "CUDA Version 11.8.0\n"}
+    assert _collect(tmp_path, files)["cuda_toolkits"] == [{"path": "/usr/local/cuda-11.8", "version": "11.8.0"}]
+
+
 def test_automounts_are_not_touched(tmp_path):
     files = {"/proc/self/mountinfo": mountinfo("8:1 / / rw - ext4 /dev/sda1 rw", "0:70 / /net rw - autofs systemd-1 rw"),
              "/net/cuda/version.txt": "CUDA Version 12.8\n", "/usr/local/cuda-11.8/version.txt": "CUDA Version 11.8.0\n"}

@@ -214,8 +214,15 @@ def test_a_local_mount_below_a_network_one_is_reached_through_its_server(tmp_pat
         asked.append(function())
         return True, asked[-1], None
 
-    _collect(tmp_path, ["0:9 / / rw - nfs4 filer:/root rw", "8:1 / /scratch rw - xfs /dev/sda1 rw"], run=run)
-    assert asked[0] == [] and len(asked[1]) == 2
+    _collect(tmp_path, [ROOT, "0:9 / /n rw - nfs4 filer:/n rw", "8:1 / /n/scratch rw - xfs /dev/sda1 rw"], run=run)
+    assert [len(answers) for answers in asked] == [1, 2]
+
+
+def test_a_diskless_host_has_its_root_on_a_server(tmp_path):
+    found = _collect(tmp_path, ["0:9 / / rw - nfs4 filer:/root rw", "8:1 / /scratch rw - xfs /dev/sda1 rw"], paths=[{"path": "/scratch/a"}])
+    assert [(each["mount_point"], each["kind"], each["free_bytes"]) for each in found["filesystems"]] == [
+        ("/", "network", 400), ("/scratch", "unknown", 400)]
+    assert found["paths"][0]["mount_point"] == "/scratch"
 
 
 def test_a_path_that_does_not_exist_yet(tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 
 from ..sources import mounts as mount_table
 from ..sources import procfs
@@ -28,11 +29,12 @@ _INFO = re.compile(r"^(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist-info|egg-info)$")
 _DRIVER = re.compile(r"^NVRM version:\s+(.*?)\s(\d+\.\d+(?:\.\d+)*)\s", re.M)
 _LIBRARY = re.compile(r"^libcuda\.so\.(\d{3,}\.\d+(?:\.\d+)*)$")
 _LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib/powerpc64le-linux-gnu", "/usr/lib64",
-                    "/usr/lib/nvidia/current", "/usr/lib", "/usr/local/nvidia/lib64", "/run/nvidia/driver/usr/lib/x86_64-linux-gnu")
+                    "/usr/lib/nvidia/current", "/usr/lib", "/run/nvidia/driver/usr/lib/x86_64-linux-gnu")
 _FABRIC_MANAGER = ("/usr/bin/nv-fabricmanager", "/usr/sbin/nv-fabricmanager", "/usr/lib/systemd/system/nvidia-fabricmanager.service")
 _TOOLKIT = ("/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk", "/usr/local/nvidia/toolkit/nvidia-ctk")
 _MAX_ENVIRONMENTS = 32
 _MAX_TOOLKITS = 32
+_PER_SERVER_SECONDS = 5.0
 
 
 def collect(host, python_environments=(), timeout_seconds=10, run=run_forked, run_program=None):
@@ -54,41 +56,69 @@ def collect(host, python_environments=(), timeout_seconds=10, run=run_forked, ru
     _put_driver(software, host)
     software.put("/sys/module", {"nouveau_loaded": host.exists("/sys/module/nouveau")})
     software.put("files", {"fabric_manager_installed": any(host.exists(path) for path in _FABRIC_MANAGER)})
-    # /usr/local and named environments may lie on a dead network mount.
-    ok, value, _kind = run(lambda: _maybe_elsewhere(host, list(python_environments)[:_MAX_ENVIRONMENTS]), timeout_seconds)
-    if ok:
-        software.put("/usr/local/cuda*/version.json", {"cuda_toolkits": value["cuda_toolkits"]})
-        software.put("*.dist-info", {"python_environments": value["python_environments"]})
-        _put_container_toolkit(software, host, value["toolkit_program"], timeout_seconds, run_program)
-    else:
-        for field in ("cuda_toolkits", "python_environments", "container_toolkit_version"):
-            software.absent[field] = "failed: %s" % value
+    _put_maybe_elsewhere(software, host, list(python_environments)[:_MAX_ENVIRONMENTS], timeout_seconds, run, run_program)
     return software.document()
 
 
-def _maybe_elsewhere(host, named):
-    """{"cuda_toolkits", "toolkit_program", "python_environments"}: what may block for ever on another machine's disk."""
+def _put_maybe_elsewhere(software, host, named, timeout_seconds, run, run_program):
+    """/usr/local and named environments may lie on a dead server: the local ones are read in one child, each other one in its own."""
+    deadline = time.monotonic() + timeout_seconds
+    ok, value, _kind = run(lambda: _local_ones(host, named), timeout_seconds)
+    if not ok:
+        for field in ("cuda_toolkits", "python_environments", "container_toolkit_version"):
+            software.absent[field] = "failed: %s" % value
+        return
+
+    def elsewhere(function):
+        left = deadline - time.monotonic()
+        return run(function, min(left, _PER_SERVER_SECONDS)) if left > 0 else (False, "no time left to ask its server", "timeout")
+
+    software.put("/usr/local/cuda*/version.json", {"cuda_toolkits": value["cuda_toolkits"]})
+    if value["more_toolkits"]:
+        ok, toolkits, _kind = elsewhere(lambda: cuda_toolkits(host, value["cuda_folders"] or cuda_folders(host)))
+        if ok:
+            software.values["cuda_toolkits"] = toolkits
+        else:
+            software.absent["cuda_toolkits"] = "failed: %s" % toolkits
+    environments = value["python_environments"]
+    for position, described in enumerate(environments):
+        if described is None:
+            path = named[position]
+            ok, described, _kind = elsewhere(lambda: environment(host, path))
+            environments[position] = described if ok else dict(_nothing(path), error=described)
+    software.put("*.dist-info", {"python_environments": environments})
+    _put_container_toolkit(software, host, value["toolkit_program"], timeout_seconds, run_program)
+
+
+def _local_ones(host, named):
+    """What lies on this machine, and None for an environment that lies elsewhere. Automounts are left alone."""
     mounts = mount_table.by_mount_point(procfs.parse_mountinfo(host.text_or("/proc/self/mountinfo", "", 4 << 20)))
 
-    def reachable(path):
+    def where(path):
         try:
-            return mount_table.place_on(host, mounts, path)[0] != mount_table.AUTOMOUNT
-        except OSError:
-            return False
+            return mount_table.place_on(host, mounts, path)[:2]
+        except OSError as error:
+            return error.strerror, None
 
     environments = []
     for path in named:
-        try:
-            where, mount, _resolved = mount_table.place_on(host, mounts, path)
-            stop = mount_table.not_mounted(mount) if where == mount_table.AUTOMOUNT else None
-        except OSError as error:
-            stop = error.strerror
-        environments.append(dict(_nothing(path), error=stop) if stop else environment(host, path))
-    local = reachable("/usr/local/lib")
+        place, mount = where(path)
+        if place == mount_table.AUTOMOUNT:
+            environments.append(dict(_nothing(path), error=mount_table.not_mounted(mount)))
+        elif place in (mount_table.LOCAL, mount_table.REMOTE):
+            environments.append(environment(host, path) if place == mount_table.LOCAL else None)
+        else:
+            environments.append(dict(_nothing(path), error=place))
+    usr_local = where("/usr/local/lib")[0]
+    here = usr_local == mount_table.LOCAL
+    folders = cuda_folders(host) if here else []
+    places = dict((path, where(path)[0]) for path in folders)
     return {
-        "cuda_toolkits": cuda_toolkits(host, reachable) if reachable("/usr/local") else [],
-        "toolkit_program": next((path for path in _TOOLKIT if reachable(path) and host.exists(path)), None),
-        "python_environments": environments if named else system_environments(host, ("/usr", "/usr/local") if local else ("/usr",)),
+        "cuda_toolkits": cuda_toolkits(host, [path for path in folders if places.get(path) == mount_table.LOCAL]),
+        "cuda_folders": [path for path in folders if places.get(path) in (mount_table.LOCAL, mount_table.REMOTE)],
+        "more_toolkits": mount_table.REMOTE in places.values() or usr_local == mount_table.REMOTE,
+        "toolkit_program": next((path for path in _TOOLKIT if where(path)[0] == mount_table.LOCAL and host.exists(path)), None),
+        "python_environments": environments if named else system_environments(host, ("/usr", "/usr/local") if here else ("/usr",)),
     }
 
 
@@ -113,12 +143,15 @@ def _put_driver(software, host):
     software.put("loaded module", {"driver_version": module})
 
 
-def cuda_toolkits(host, reachable=lambda path: True):
-    """[{"path", "version"}] of /usr/local/cuda* and the distribution's own; version null where no file tells it."""
+def cuda_folders(host):
+    return ["/usr/local/" + name for name in host.names("/usr/local") if name.startswith("cuda")][:_MAX_TOOLKITS]
+
+
+def cuda_toolkits(host, folders):
+    """[{"path", "version"}] of the toolkits in some folders, or else the distribution's own; version null where no file tells it."""
     found, seen = [], set()
-    folders = ["/usr/local/" + name for name in host.names("/usr/local") if name.startswith("cuda") and reachable("/usr/local/" + name)]
     # Real folders first: /usr/local/cuda and cuda-12 are links to one of them.
-    for folder in sorted(folders, key=lambda path: (host.link(path) is not None, path))[:_MAX_TOOLKITS]:
+    for folder in sorted(folders, key=lambda path: (host.link(path) is not None, path)):
         real = os.path.realpath(host.path(folder))
         if real in seen:
             continue

@@ -37,8 +37,8 @@ def is_network(mount):
 
 
 def may_hang(mount):
-    """Whether a dead server or daemon behind this mount can hold a caller for ever."""
-    return is_network(mount) or mount["type"].startswith("fuse")
+    """Whether a dead server or daemon behind this mount can hold a caller for ever. What holds the root holds the audit itself as well."""
+    return mount["mount_point"] != "/" and (is_network(mount) or mount["type"].startswith("fuse"))
 
 
 def by_mount_point(mounts):
