@@ -261,6 +261,35 @@ def test_an_error_of_one_file_system_is_its_own(tmp_path):
     assert [each["error"] for each in found["filesystems"]] == [None, "/data: Permission denied"]
 
 
+def test_a_path_in_a_closed_folder_has_the_figures_of_its_file_system(tmp_path):
+    def probe(path):
+        if path not in ("/", "/data"):
+            raise PermissionError(13, "Permission denied")
+        return dict(FIGURES, free_bytes=7 if path == "/data" else 400)
+
+    found = _collect(tmp_path, [ROOT, "8:1 / /data rw - xfs /dev/sda1 rw"], paths=[{"path": "/data/closed/set"}], probe=probe)
+    (path,) = found["paths"]
+    assert (path["exists"], path["writable"], path["free_bytes"], path["mount_point"], path["error"]) == (None, None, 7, "/data", None)
+    assert found["absent"] == {"paths./data/closed/set.exists": "not_permitted", "paths./data/closed/set.writable": "not_permitted"}
+
+
+def test_a_mount_below_a_closed_folder_is_known_from_the_mount_table():
+    table = mounts.by_mount_point(procfs.parse_mountinfo(mountinfo(ROOT, "0:9 / /closed/nfs rw - nfs4 filer:/x rw")))
+
+    def status(path):
+        raise PermissionError(13, "Permission denied")
+
+    assert mounts.place(table, "/closed/nfs/a", status=status) == ("remote", table["/closed/nfs"], "/closed/nfs/a")
+    assert mounts.place(table, "/closed/b/c", status=status) == ("local", table["/"], "/closed/b/c")
+
+
+def test_one_path_for_two_purposes(tmp_path):
+    found = _collect(tmp_path, [ROOT, "0:9 / /nfs rw - nfs4 filer:/x rw"], paths=[
+        {"path": path, "purpose": purpose} for path in ("/data", "/nfs/a") for purpose in ("dataset", "logs")])
+    assert [(each["path"], each["purpose"], each["free_bytes"], each["mount_point"]) for each in found["paths"]] == [
+        ("/data", "dataset", 400, "/"), ("/data", "logs", 400, "/"), ("/nfs/a", "dataset", 400, "/nfs"), ("/nfs/a", "logs", 400, "/nfs")]
+
+
 def test_disks_without_plumbing(tmp_path):
     files = {}
     for disk in (_disk("nvme0n1", 0, 7501476528, "SAMSUNG MZQL23T8HCLS-00A07"), _disk("loop0", 0), _disk("dm-0", 0), _disk("sdb", 1, 0),

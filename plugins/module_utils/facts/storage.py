@@ -24,7 +24,8 @@ def collect(host, paths=(), timeout_seconds=10, run=run_forked, probe=None):
 
     paths: [{"path", "purpose"}]. Free bytes and inodes are what an ordinary user gets. Whatever asks a file system runs in a child
     with a deadline (`run`): all local ones in one, each network server in its own; `timeout_seconds` is for all of them together.
-    A path that doesn't exist has `exists` false and the figures of its nearest existing parent. `error` says why figures are null.
+    A path that doesn't exist has `exists` false and the figures of its nearest existing parent; one in a folder
+    closed to this user has `exists` null and the figures of its file system. `error` says why figures are null.
     """
     storage = Subject("filesystems", "paths", "disks")
     storage.put("/sys/block", {"disks": sysfs.disks(host)})
@@ -36,10 +37,15 @@ def collect(host, paths=(), timeout_seconds=10, run=run_forked, probe=None):
     probe = probe or (lambda path: look(host.path(path)))
     real = mount_table.real(table)[:4 * MAX_FILESYSTEMS]
     asked = [("mount", mount["mount_point"], mount) for mount in real]
-    answers = _ask(host, table, asked + [("path", each["path"], None) for each in paths], timeout_seconds, run, probe)
+    # Two purposes may share a path.
+    asked += [("path", path, None) for path in dict.fromkeys(each["path"] for each in paths)]
+    answers = _ask(host, table, asked, timeout_seconds, run, probe)
     if table:
         storage.put("/proc/self/mountinfo, statvfs", {"filesystems": _filesystems(host, real, answers)})
     storage.put("statvfs", {"paths": [_path(host, each, answers["path", each["path"]]) for each in paths]})
+    for each in storage.values["paths"]:
+        if each["exists"] is None and each["error"] is None:
+            storage.absent.update(("paths.%s.%s" % (each["path"], field), "not_permitted") for field in ("exists", "writable"))
     return storage.document()
 
 
@@ -70,10 +76,15 @@ def look(path):
     }
 
 
-def _answer(probe, path):
+def _answer(probe, path, mount_point=None):
+    """What the probe says. Where a path lies in a folder closed to us, its mount point has the same figures."""
     try:
         return probe(path)
     except OSError as error:
+        if mount_point and isinstance(error, PermissionError):
+            answer = _answer(probe, mount_point)
+            if "error" not in answer:
+                return dict(answer, exists=None, writable=None)
         return {"error": "%s: %s" % (path, error.strerror or error)}
 
 
@@ -89,7 +100,7 @@ def _local(host, table, asked, probe):
         except OSError as error:
             answers.append({"error": "%s: %s" % (path, error.strerror)})
             continue
-        answer = _answer(probe, resolved) if where == mount_table.LOCAL else {}
+        answer = _answer(probe, resolved, mount and mount["mount_point"]) if where == mount_table.LOCAL else {}
         answers.append(dict(answer, where=where, mount=mount and mount["mount_point"], resolved=resolved))
     return answers
 
@@ -131,11 +142,11 @@ def _ask(host, table, asked, timeout_seconds, run, probe):
         servers.setdefault(_server(each[3]), []).append(each)
     for group in servers.values():
         left = deadline - time.monotonic()
-        names = [resolved for _what, _path, resolved, _mount in group]
+        names = [(resolved, mount["mount_point"]) for _what, _path, resolved, mount in group]
         if left <= 0:
             ok, value = False, "not asked: the file systems before it used up the %g s" % timeout_seconds
         else:
-            ok, value, kind = run(lambda: [_answer(probe, name) for name in names], min(left, _PER_SERVER_SECONDS))
+            ok, value, kind = run(lambda: [_answer(probe, name, point) for name, point in names], min(left, _PER_SERVER_SECONDS))
         for position, (what, path, _resolved, mount) in enumerate(group):
             answers[what, path] = dict(value[position] if ok else {"error": value}, mount=mount)
     return answers

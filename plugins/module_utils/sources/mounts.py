@@ -86,6 +86,12 @@ def reached_through(mounts, path):
     return None
 
 
+def _how(mount):
+    if mount is None:
+        return LOCAL
+    return AUTOMOUNT if mount["type"] == "autofs" else REMOTE if may_hang(mount) else LOCAL
+
+
 def place(mounts, path, read_link=os.readlink, status=os.lstat):
     """Follows a path as far as that touches local file systems that answer at once.
 
@@ -96,12 +102,8 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
     while True:
         mount = mount_of(mounts, done or "/")
         rest = "/".join([done] + todo) or "/"
-        if mount is not None and mount["type"] == "autofs":
-            return AUTOMOUNT, mount, rest
-        if mount is not None and may_hang(mount):
-            return REMOTE, mount, rest
-        if not todo:
-            return LOCAL, mount, rest
+        if _how(mount) != LOCAL or not todo:
+            return _how(mount), mount, rest
         part = todo.pop(0)
         if part == ".":
             continue
@@ -109,15 +111,17 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
             done = done.rpartition("/")[0]
             continue
         here = done + "/" + part
-        upon = mount_of(mounts, here)
         # Even lstat of a network mount's own root asks the server.
-        if upon is not None and (upon["type"] == "autofs" or may_hang(upon)):
+        if _how(mount_of(mounts, here)) != LOCAL:
             done = here
             continue
         try:
             is_link = stat.S_ISLNK(status(here).st_mode)
         except OSError:
-            return LOCAL, mount_of(mounts, here), "/".join([here] + todo)
+            # Not there, or in a folder closed to us: the mount table still knows what lies there.
+            whole = "/".join([here] + todo)
+            mount = mount_of(mounts, whole)
+            return _how(mount), mount, whole
         if not is_link:
             done = here
             continue
