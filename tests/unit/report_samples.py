@@ -121,9 +121,10 @@ HOSTILE_NAMES = (
 )
 
 
-def hostile_report(language="en"):
-    """A report in which every text that a host or its owner can choose is an attack or an oddity."""
-    report = sample_report(len(HOSTILE_NAMES), 3, language, names=list(HOSTILE_NAMES))
+def hostile_report(language="en", copies=1):
+    """A report in which every text that a host or its owner can choose is an attack or an oddity; more copies make it a large fleet."""
+    names = [name + "_" * copy for copy in range(copies) for name in HOSTILE_NAMES]
+    report = sample_report(len(names), 3, language, names=names)
     for index, host in enumerate(report["hosts"]):
         text = HOSTILE_NAMES[(index + 7) % len(HOSTILE_NAMES)]
         host["groups"] = [text, ATTACK]
