@@ -14,6 +14,7 @@ _FILTERS = ("abs", "count", "d", "default", "first", "float", "int", "join", "la
             "rejectattr", "round", "select", "selectattr", "sort", "string", "sum", "unique", "upper", "trim")
 _METHODS = ("get", "keys", "values", "items", "lower", "upper", "startswith", "endswith", "strip", "split")
 _POWER_LIMIT = 64
+VALUE_LIMIT = 2**80
 
 
 class ExpressionError(ValueError):
@@ -78,6 +79,10 @@ def evaluate(source, variables):
     # A user's expression can raise anything that Python operators and filters raise; each becomes the finding's reason.
     except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError) as error:
         raise ExpressionError("%s: %s" % (type(error).__name__, " ".join(str(error).split())[:200])) from error
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, (int, float)) and not -VALUE_LIMIT < value < VALUE_LIMIT:
+        raise ExpressionError("the number is not finite or too large")
+    if value is None or isinstance(value, (bool, int, float)):
         return value
+    if isinstance(value, str):
+        return value[:LENGTH_LIMIT]
     raise ExpressionError("the expression gives %s, not a plain value" % type(value).__name__)

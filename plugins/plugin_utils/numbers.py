@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import math
+LARGEST = 2**100
 
 # unit key -> text behind the number. Bytes, fractions, truth and words have forms of their own.
 UNITS = {
@@ -59,7 +59,8 @@ def format_value(value, unit="", language="en"):
         return _YES_NO.get(language, _YES_NO["en"])[0 if value else 1]
     if isinstance(value, (list, tuple)):
         return ", ".join(format_value(entry, unit, language) for entry in value)
-    if not isinstance(value, (int, float)) or (isinstance(value, float) and not math.isfinite(value)):
+    # Not a number, not finite, or beyond anything that can be converted.
+    if not isinstance(value, (int, float)) or not -LARGEST < value < LARGEST:
         return str(value)
     if unit == "bytes":
         return format_bytes(value)

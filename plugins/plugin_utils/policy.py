@@ -7,13 +7,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import math
 import os
 
 import yaml
 
 from . import expressions
-from .metrics.registry import DEFINITIONS
+from .metrics.registry import DEFINITIONS, NUMBER_LIMIT
 from .workload import LEANINGS, parse_size
 
 SCHEMA = "trainops.gpu_audit/policy/1"
@@ -118,7 +117,7 @@ def _plain(node, at, lines, path, depth):
 
 
 def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -NUMBER_LIMIT < value < NUMBER_LIMIT
 
 
 def _texts(value, path, place):

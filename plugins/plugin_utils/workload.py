@@ -7,7 +7,6 @@ One field table (ARGUMENT_SPEC) is what the role's argument spec, the example fi
 
 from __future__ import annotations
 
-import math
 import re
 
 KINDS = ("training", "finetuning", "inference", "rendering", "transcoding")
@@ -74,17 +73,15 @@ def parse_size(value):
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        return int(value) if math.isfinite(value) and 0 <= value < 2**80 else None
+        return int(value) if 0 <= value < 2**80 else None
     if not isinstance(value, str) or len(value) > 64:
         return None
     match = _SIZE.match(value)
     if not match:
         return None
     figure, prefix = match.groups()
-    if not prefix:
-        return int(float(figure))
-    base = 1024 if prefix[1:] else 1000
-    size = float(figure) * base ** _POWERS[prefix[0].lower()]
+    base = 1024 if prefix and prefix[1:] else 1000
+    size = float(figure) * (base ** _POWERS[prefix[0].lower()] if prefix else 1)
     return int(round(size)) if size < 2**80 else None
 
 
@@ -96,7 +93,7 @@ def _as_number(value):
             value = float(value) if len(value) <= 64 else None
         except ValueError:
             return None
-    if isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value < 2**80:
+    if isinstance(value, (int, float)) and 0 <= value < 2**80:
         return value
     return None
 
@@ -147,7 +144,7 @@ def normalise(form):
         value = form[name]
         row = ARGUMENT_SPEC.get(name) if isinstance(name, str) else None
         if row is None:
-            problems.append("gpu_audit_workload.%s is no field of the form%s" % (str(name)[:80], nearest(str(name), ARGUMENT_SPEC)))
+            problems.append("gpu_audit_workload.%s is no field of the form%s" % (" ".join(str(name).split())[:80], nearest(str(name), ARGUMENT_SPEC)))
             continue
         if value is None or value == "":
             continue

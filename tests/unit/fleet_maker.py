@@ -168,7 +168,7 @@ def make_workload(kind="training"):
 
 def make_measurements(facts, name, peak=0.7, idle=0.1):
     """The measurements that answer every question of a training host: probe, storage, transfers and requests."""
-    gpus = facts["gpu"]["gpus"]
+    gpus = [gpu for gpu in facts["gpu"]["gpus"] if gpu["status"] == "ok"]
     common = {"schema": "trainops.gpu_audit/measurement/1", "name": name, "machine_id": facts["platform"]["machine_id"],
               "gpu_uuids": sorted(gpu["uuid"] for gpu in gpus), "options": {}, "started": "2026-11-29T12:00:00Z", "finished": "2026-11-29T12:10:00Z"}
     return [

@@ -1,0 +1,42 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Short ways for tests to build a host, change one thing of it and judge it."""
+
+from __future__ import annotations
+
+import functools
+
+import fleet_maker
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import judge, policy
+
+NOW = fleet_maker.NOW
+
+
+@functools.lru_cache(maxsize=None)
+def shipped(name):
+    return policy.resolve(name)
+
+
+def host(model="h100", trouble="none", measured=True, change=None, inputs_change=None):
+    """(document, inputs) of a host with a calm probe (70 % VRAM); `change(facts)` and `inputs_change(inputs)` work in place."""
+    inputs, document = fleet_maker.make_host("node-01", model, trouble, measured=measured)
+    if measured and document and document["facts"]:
+        document["measurements"] = fleet_maker.make_measurements(document["facts"], "node-01", peak=0.7)
+    if change:
+        change(document["facts"])
+    if inputs_change:
+        inputs_change(inputs)
+    return document, inputs
+
+
+def judged(document, inputs, name="training", language="en"):
+    return judge.judge_host(document, inputs, shipped(name), NOW, language)
+
+
+def finding(entry, check):
+    """The finding on a check; KeyError where there is none."""
+    return {found["check"]: found for found in entry["findings"]}[check]
+
+
+def status(entry, check):
+    return finding(entry, check)["status"]
