@@ -47,7 +47,7 @@ class ActionModule(ActionBase):
         begun = time.monotonic()
         try:
             result.update(self._audit(name, task_vars))
-        except run_directory.RunDirectoryError as error:
+        except (run_directory.RunDirectoryError, ValueError) as error:
             result.update(failed=True, status="error", msg=str(error))
         result.update(changed=False, seconds=round(time.monotonic() - begun, 1))
         return result
@@ -93,7 +93,8 @@ class ActionModule(ActionBase):
             settings, defaulted = ansible_edge.template_each(self._templar, task_vars, collecting.RUN_VARIABLES)
             for variable, message in defaulted.items():
                 self._display.warning("%s doesn't template, its default is used: %s" % (variable, message))
-            settings = {**collecting.RUN_VARIABLES, **{key: value for key, value in settings.items() if value not in (None, "")}}
+            given = {key: value for key, value in settings.items() if value not in (None, "")}
+            settings = collecting.checked_settings({**collecting.RUN_VARIABLES, **given})
             expected = ansible_edge.plain(list(task_vars.get("ansible_play_hosts_all") or []))
             manifest = {"expected": sorted(expected), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
             found = run_pointer.begin(ansible_edge.process_tmp(), str(output_dir), manifest, settings)

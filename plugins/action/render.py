@@ -47,11 +47,10 @@ class ActionModule(ActionBase):
         settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, begun["settings"] if begun else {})
         report = auditing.read_report(kept["folder"])
         language = report["run"].get("language") or "en"
-        formats = auditing.formats_wanted(settings["gpu_audit_formats"])
         run, folder = kept["run_directory"], kept["folder"]
         written = auditing.render_stored(
-            run, auditing.Judged(report, folder, ()), language, formats,
-            ansible_edge.truth(settings["gpu_audit_report_documents"]), ansible_edge.truth(settings["gpu_audit_hide_serials"]),
+            run, auditing.Judged(report, folder, ()), language, settings["gpu_audit_formats"],
+            settings["gpu_audit_report_documents"], settings["gpu_audit_hide_serials"],
         )
         if begun and begun["run_directory"] == run:
             problem = run_directory.point_latest(begun["output_dir"], run)

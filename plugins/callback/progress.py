@@ -225,8 +225,7 @@ def _partial_report(begun, names, lost):
     judged = auditing.judge_stored(run, names, language=settings["gpu_audit_language"])
     language = judged.report["run"].get("language") or "en"
     written = auditing.render_stored(
-        run, judged, language, auditing.formats_wanted(settings["gpu_audit_formats"]),
-        ansible_edge.truth(settings["gpu_audit_report_documents"]), ansible_edge.truth(settings["gpu_audit_hide_serials"]),
+        run, judged, language, settings["gpu_audit_formats"], settings["gpu_audit_report_documents"], settings["gpu_audit_hide_serials"],
     )
     run_directory.point_latest(begun["output_dir"], run)
     head = [verdict_table.text(language, "interrupted"), ""]

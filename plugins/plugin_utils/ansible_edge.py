@@ -14,6 +14,7 @@ from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from . import run_directory
+from .collecting import checked_settings
 
 _COLLECTION_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -145,7 +146,7 @@ def run_settings(templar, loader, defaults, begun):
     given, problems = template_each(templar, extra_vars(loader), defaults)
     if problems:
         raise ValueError("; ".join("%s: %s" % item for item in sorted(problems.items())))
-    return {**defaults, **begun, **{name: value for name, value in given.items() if value not in (None, "")}}
+    return checked_settings({**defaults, **begun, **{name: value for name, value in given.items() if value not in (None, "")}})
 
 
 def output_dir(templar, loader, task_vars, given=None):
@@ -162,11 +163,6 @@ def stored_run(templar, loader, task_vars, args):
     """The folder of the stored run that is meant: the argument `run`, -e gpu_audit_run, the latest."""
     wanted = args.get("run") or extra_vars(loader).get("gpu_audit_run") or "latest"
     return run_directory.find_run(output_dir(templar, loader, task_vars, args.get("output_dir")), template_one(templar, wanted))
-
-
-def truth(value):
-    """A switch that may have come as text from the command line."""
-    return value.strip().lower() in ("1", "true", "yes", "on") if isinstance(value, str) else bool(value)
 
 
 def search_folders(loader, task_vars):

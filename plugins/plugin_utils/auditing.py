@@ -130,23 +130,12 @@ def read_report(folder):
     """The report in a run directory. RunDirectoryError where there is none or it can't be read."""
     path = os.path.join(folder, REPORT_FILE)
     try:
-        found = run_directory.read_json(path, REPORT_LIMIT_BYTES)
+        found = run_directory.read_json(path, REPORT_LIMIT_BYTES, own=True)
     except run_directory.InvalidDocument as error:
         raise run_directory.RunDirectoryError("%s: %s. Judge the run first." % (path, error)) from None
     if not isinstance(found.get("hosts"), list):
         raise run_directory.RunDirectoryError("%s: not a report. Judge the run first." % path)
     return found
-
-
-def formats_wanted(wanted):
-    """The formats to write: all when none are named; a comma list from the command line will do. ValueError names an unknown one."""
-    if isinstance(wanted, str):
-        wanted = [part.strip() for part in wanted.split(",") if part.strip()]
-    wanted = list(wanted or report.ALL)
-    unknown = [str(name) for name in wanted if name not in report.ALL]
-    if unknown:
-        raise ValueError("gpu_audit_formats: no format %s; there are: %s" % (", ".join(unknown), ", ".join(report.ALL)))
-    return tuple(wanted)
 
 
 def render_stored(run, judged, language, formats, with_documents=True, hide_serials=False):

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 
-from . import metrics, run_directory, workload
+from . import messages, metrics, report, run_directory, workload
 from .policy import nearest
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
@@ -170,6 +170,27 @@ def shape_problems(values):
     for variable in problems:
         del values[variable]
     return problems
+
+
+def checked_settings(settings):
+    """RUN_VARIABLES with formats as a tuple and switches as truth values. ValueError says which one is wrong and what it takes."""
+    language = settings["gpu_audit_language"]
+    if language not in messages.LANGUAGES:
+        raise ValueError("gpu_audit_language: %r is none of %s" % (language, ", ".join(messages.LANGUAGES)))
+    wanted = settings["gpu_audit_formats"]
+    if isinstance(wanted, str):
+        wanted = [part.strip() for part in wanted.split(",") if part.strip()]
+    formats = list(wanted or report.ALL)
+    unknown = [str(name) for name in formats if name not in report.ALL]
+    if unknown:
+        raise ValueError("gpu_audit_formats: no format %s; there are: %s" % (", ".join(unknown), ", ".join(report.ALL)))
+    switches = {name: truth(settings[name]) for name in ("gpu_audit_hide_serials", "gpu_audit_report_documents")}
+    return dict(settings, gpu_audit_formats=formats, **switches)
+
+
+def truth(value):
+    """A switch that may have come as text from the command line."""
+    return value.strip().lower() in ("1", "true", "yes", "on") if isinstance(value, str) else bool(value)
 
 
 def is_seconds(value):

@@ -239,3 +239,16 @@ def test_ansible_gets_less_than_a_kilobyte_back(site):
     line = next(line for line in done.stdout.splitlines() if line.startswith("ok: [a] => "))
     found = json.loads(line.partition(" => ")[2])
     assert found["status"] == "collected" and found["changed"] is False and len(line) < 1024
+
+
+@pytest.mark.parametrize("variable, said", [("gpu_audit_language=klingon", "'klingon' is none of en, zh"), ("gpu_audit_formats=pdf", "no format pdf; there are: html")])
+def test_a_wrong_switch_of_the_run_is_one_clear_error(site, variable, said):
+    site.inventory({"a": LOCAL})
+    done = site.play("audit", "-e", variable)
+    assert done.returncode == 2 and said in done.stdout and "Traceback" not in done.stdout
+
+
+def test_an_unreachable_host_whose_python_is_to_be_found_is_unreachable(site):
+    site.inventory({"a": dict(DEAD, ansible_python_interpreter="auto")})
+    assert site.play("audit").returncode == 0
+    assert site.verdicts() == {"a": "unreachable"}
