@@ -80,12 +80,12 @@ def _answer(probe, path, mount_point=None):
     """What the probe says. Where a path lies in a folder closed to us, its mount point has the same figures."""
     try:
         return probe(path)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         if mount_point and isinstance(error, PermissionError):
             answer = _answer(probe, mount_point)
             if "error" not in answer:
                 return dict(answer, exists=None, writable=None)
-        return {"error": "%s: %s" % (path, error.strerror or error)}
+        return {"error": "%s: %s" % (path, getattr(error, "strerror", None) or error)}
 
 
 def _local(host, table, asked, probe):

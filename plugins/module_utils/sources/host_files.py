@@ -34,7 +34,11 @@ class HostFiles(object):
     def text(self, path, limit=1 << 20):
         """The first `limit` bytes as text without the white space around it; undecodable bytes become U+FFFD. Raises OSError."""
         # O_NONBLOCK: a FIFO put where a file is expected must not hold the audit up.
-        descriptor = os.open(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(self.path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except ValueError:
+            # A path made of what a file said may hold a NUL or what the locale can't say.
+            raise FileNotFoundError(errno.ENOENT, "No file can have this name")
         try:
             parts = []
             while limit > 0:
@@ -64,16 +68,19 @@ class HostFiles(object):
     def names(self, path):
         """Sorted names in a folder, [] where it can't be listed."""
         try:
-            return sorted(os.listdir(self.root + path))
-        except OSError:
+            return sorted(os.listdir(self.path(path)))
+        except (OSError, ValueError):
             return []
 
     def exists(self, path):
-        return os.path.exists(self.root + path)
+        try:
+            return os.path.exists(self.path(path))
+        except ValueError:
+            return False
 
     def link(self, path):
         """What a symbolic link points to, None where it is none."""
         try:
-            return os.readlink(self.root + path)
-        except OSError:
+            return os.readlink(self.path(path))
+        except (OSError, ValueError):
             return None

@@ -117,7 +117,7 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
             continue
         try:
             is_link = stat.S_ISLNK(status(here).st_mode)
-        except OSError:
+        except (OSError, ValueError):
             # Not there, or in a folder closed to us: the mount table still knows what lies there.
             whole = "/".join([here] + todo)
             mount = mount_of(mounts, whole)
