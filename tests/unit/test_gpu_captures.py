@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts.gpu import parse_captured
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.gpu_record import FIELDS
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.nvidia_smi import parse_nvlink_status
 
 MIB = 1 << 20
 FOLDER = "nvidia-smi-xml"
@@ -203,6 +204,18 @@ def test_b40_fabric_status_is_kept_beside_its_state(traps):
     assert [(gpu["fabric_state"], gpu["fabric_status"]) for gpu in gpus] == [("completed", "insufficient_resources"), (None, None),
                                                                              ("completed", "success")]
     assert gpus[1]["absent"]["fabric_state"] == "not_supported"
+
+
+def test_b38_nvlinks(traps, captures):
+    links = parse_nvlink_status((traps / "inputs/B38-nvlink-mixed.txt").read_text())
+    assert [link["link"] for link in links[0] if not link["active"]] == [4, 5, 10, 11, 16, 17] and len(links[0]) == 18 and links[1] == []
+    read = {path.name: parse_nvlink_status(path.read_text()) for path in (captures / "nvidia-smi-nvlink").glob("*.txt")}
+    assert {name: [len(found) for found in links.values()] for name, links in read.items()} == {
+        "azhc-bad_nvlink_status.txt": [0], "gpud-nvlink-a100.txt": [12] * 8,
+        "linux__h200-mig__590.48.01__capabilities__nvlink-s.txt": [], "linux__h200__590.48.01__capabilities__nvlink-s.txt": [18],
+        "linux__rtx-2080-super__595.71.05__capabilities__nvlink-s.txt": [0], "linux__rtx-4080-super__595.71.05__capabilities__nvlink-s.txt": [],
+        "windows__rtx-2080-super__610.62__capabilities__nvlink-s.txt": [0]}
+    assert all(link["active"] for found in read["gpud-nvlink-a100.txt"].values() for link in found)
 
 
 def test_folders_are_what_the_tests_expect(captures, traps):

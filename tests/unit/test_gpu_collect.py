@@ -4,17 +4,20 @@
 
 from __future__ import annotations
 
+import doctest
+import json
 import os
 import signal
 import sys
 import types
+from random import Random
 
 import pytest
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts import gpu as module
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts.gpu import collect, parse_captured
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import nvidia_smi as smi
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import nvidia_smi_xml
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import gpu_record, nvidia_smi_xml, run_program
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.gpu_record import (
     absence, add_sample, bus_id, clean_text, error_code, program_name, reason_names)
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.host_files import HostFiles
@@ -164,6 +167,20 @@ esac
     assert (document["state"], document["hint"]) == ("partial", "reset_gpu") and "2 of 3 GPUs answer; not: 0000:11:00.0" in document["error"]
 
 
+def test_what_the_xml_lacks_is_asked_for(smi_only, tmp_path):
+    (tmp_path / "out.xml").write_text(xml(GPU, GPU))
+    tool = program(tmp_path, """case "$*" in
+"-q -x") cat %s;;
+"--query-gpu=pci.bus_id,compute_cap --format=csv,noheader") echo "00000000:10:00.0, 9.0"; echo "00000000:11:00.0, [N/A]";;
+"nvlink -s") printf 'GPU 0: A (UUID: GPU-1)\\n\\t Link 0: 26.562 GB/s\\n\\t Link 1: <inactive>\\n'
+    printf 'GPU 1: B (UUID: GPU-2)\\nDevice does not have or support Nvlink\\n';;
+*) exit 2;; esac
+""" % (tmp_path / "out.xml"))
+    gpus = collect(nvidia_smi=tool, sys_root=machine(tmp_path, EIGHT[:2]))["gpus"]
+    assert [gpu["compute_capability"] for gpu in gpus] == ["9.0", None] and [gpu["nvlinks_active_count"] for gpu in gpus] == [1, None]
+    assert gpus[1]["absent"]["nvlinks"] == gpus[1]["absent"]["compute_capability"] == "not_supported" and "nvlinks" not in gpus[0]["absent"]
+
+
 def test_a_stuck_nvidia_smi_keeps_another_from_starting(smi_only, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "find_stuck", lambda name,
                         own=None: {"pid": 77, "state": "D", "age_seconds": 900} if name == "nvidia-smi" else None)
@@ -256,6 +273,11 @@ def test_absence(text, reason):
     assert absence(text) == reason
 
 
+@pytest.mark.parametrize("documented", [gpu_record, run_program, smi])
+def test_examples_in_the_docstrings(documented):
+    assert doctest.testmod(documented)[0] == 0
+
+
 def test_small_readers_of_text():
     assert [bus_id(text) for text in ("00000000:1B:00.0", "0000:1b:00.0", "00000008:01:00.0", "10000:01:00.0", "GPU", "")] == [
         "0000:1b:00.0", "0000:1b:00.0", "0008:01:00.0", "10000:01:00.0", None, None]
@@ -337,8 +359,35 @@ def test_a_tool_that_prints_something_else(smi_only, tmp_path):
     assert (document["state"], document["hint"]) == ("tool_missing", "check_nvidia_smi") and "hello" in document["error"]
 
 
+@pytest.mark.parametrize("inside", ["<a>" * 300000, "<" * 1000000, "<supported_clocks>" * 50000, "<!--" * 200000, "<a></a>" * 200000,
+                                    "</gpu><gpu>" * 50000,
+                                    "<product_name>" + "x" * 5000000 + "</product_name>"],
+                         ids=["deep", "open", "clocks", "comments", "wide", "gpus", "name"])
+def test_text_made_to_be_costly_is_bounded(inside):
+    document = parse_captured("<nvidia_smi_log><gpu>" + inside + "</gpu></nvidia_smi_log>")
+    assert len(document["gpus"]) <= nvidia_smi_xml.MAX_GPUS and max(len(str(gpu)) for gpu in document["gpus"]) < 20000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_damaged_text_never_raises(seed):
+    text = bytearray(xml(GPU, GPU, GPU).encode())
+    random = Random(seed)
+    for dummy in range(100):
+        at = random.randrange(len(text))
+        piece = random.choice([b"<", b">", b"&#99999999;", b"</gpu>", b"<gpu id='x'>", b"<processes>", b"9" * 50, b"\xff", b"<mig_device>"])
+        text[at:at + random.randrange(3)] = piece
+        document = parse_captured(bytes(text))
+        assert document["state"] in ("ok", "partial", "no_hardware", "driver_broken", "tool_missing", "not_permitted")
+        json.dumps(document, allow_nan=False)
+
+
 def test_no_gpus_in_whole_output():
     assert parse_captured(xml())["state"] == "no_hardware"
+
+
+def test_a_gpu_of_which_nothing_is_known_is_no_healthy_gpu():
+    document = parse_captured(xml(GPU, ""))
+    assert (document["state"], document["gpus"][1]["status"]) == ("partial", "error") and document["gpus"][1]["bus_id"] == "0000:11:00.0"
 
 
 def test_some_of_the_gpus_in_whole_output_is_no_fault():
@@ -359,7 +408,8 @@ def test_one_unreadable_part_makes_a_sum_unknown():
     assert read["Unknown Error"]["absent"]["ecc_corrected_volatile"] == "failed: Unknown Error"
 
 
-OLDER = "<gpu_reset_status><reset_required>%s</reset_required><drain_and_reset_recommended>%s</drain_and_reset_recommended></gpu_reset_status>"
+OLDER = ("<gpu_reset_status><reset_required>%s</reset_required>"
+         "<drain_and_reset_recommended>%s</drain_and_reset_recommended></gpu_reset_status>")
 
 
 @pytest.mark.parametrize("element, action", [

@@ -141,6 +141,21 @@ def _query_each(answer, document, program, deadline):
         put(gpu, "index", index)
 
 
+def _add_what_xml_lacks(answer, program, deadline):
+    """Compute capability, NVLink states and the infoROM warning are in other answers of nvidia-smi."""
+    from ..sources import nvidia_smi as smi
+    left = deadline - time.monotonic()
+    capabilities, warnings = smi.query_capabilities(program, left) if left > 0.5 else ({}, [])
+    answer["warnings"] += warnings
+    left = deadline - time.monotonic()
+    links = smi.query_nvlinks(program, left) if left > 0.5 else {}
+    for gpu in answer["gpus"]:
+        put(gpu, "compute_capability", capabilities.get(gpu["bus_id"]))
+        if gpu["index"] in links:
+            put(gpu, "nvlinks", links[gpu["index"]])
+            put(gpu, "nvlinks_active_count", sum(1 for link in gpu["nvlinks"] if link["active"]))
+
+
 def _collect_smi(document, program, timeout_seconds):
     from ..sources import nvidia_smi as smi
     from ..sources.nvidia_smi_xml import NotNvidiaSmi, parse_query_xml
@@ -186,12 +201,8 @@ def _collect_smi(document, program, timeout_seconds):
             answer["samples"] = 2
         except NotNvidiaSmi as error:
             answer["warnings"].append("second look at the clock-event reasons failed: %s" % error)
-    left = deadline - time.monotonic()
-    if not broken and left > 0.5:
-        capabilities, warnings = smi.query_capabilities(program, left)
-        answer["warnings"] += warnings
-        for gpu in answer["gpus"]:
-            put(gpu, "compute_capability", capabilities.get(gpu["bus_id"]))
+    if not broken:
+        _add_what_xml_lacks(answer, program, deadline)
     _take(document, "nvidia-smi", answer)
 
 

@@ -168,6 +168,8 @@ def finish(gpu):
         put(gpu, "nvlinks_active_count", sum(1 for link in gpu["nvlinks"] if link["active"]))
     if "uuid" in absent and absent["uuid"].startswith("failed") and absent.get("memory_total_bytes", "").startswith("failed"):
         set_status(gpu, "error", absent["uuid"][8:])
+    if gpu["uuid"] is None and gpu["name"] is None and gpu["memory_total_bytes"] is None:
+        set_status(gpu, "error", "nothing of this GPU can be read")
     source = {"clock_event_reasons": "clock_event_reasons_mask", "clock_event_reasons_masks": "clock_event_reasons_mask",
               "nvlinks_active_count": "nvlinks", "memory_kind": "memory_total_bytes", "temperature_headroom_celsius": "temperature_celsius"}
     default = LOST if gpu["status"] == "lost" else "failed: %s" % gpu["error"] if gpu["status"] == "error" else NOT_SUPPORTED

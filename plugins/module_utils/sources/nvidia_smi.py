@@ -103,6 +103,29 @@ def query_capabilities(program, timeout_seconds):
     return found, warnings
 
 
+def parse_nvlink_status(text):
+    """`nvidia-smi nvlink -s` -> {GPU index: [{"link", "active", "crc_errors": null}]}; [] where all are inactive, no entry without NVLink.
+
+    >>> parse_nvlink_status("GPU 0: X (UUID: GPU-1)\\n\\t Link 0: 26.562 GB/s\\n\\t Link 1: <inactive>")[0][1]
+    {'link': 1, 'active': False, 'crc_errors': None}
+    """
+    found, index = {}, None
+    for line in text.splitlines():
+        gpu, link = re.match(r"GPU (\d+):", line), re.match(r"\s+Link (\d+):\s*(\S+)", line)
+        if gpu:
+            index = int(gpu.group(1))
+        elif index is not None and link:
+            found.setdefault(index, []).append({"link": int(link.group(1)), "active": "inactive" not in link.group(2).lower(), "crc_errors": None})
+        elif index is not None and "all links are inactive" in line.lower():
+            found[index] = []
+    return found
+
+
+def query_nvlinks(program, timeout_seconds):
+    """-> what parse_nvlink_status gives, {} where the program can't tell."""
+    return parse_nvlink_status(run_program([program, "nvlink", "-s"], timeout_seconds).stdout)
+
+
 def named_bus_ids(text):
     """The PCI addresses in an error message: "... device handle for GPU0000:BA:00.0: Unknown Error" -> ["0000:ba:00.0"]."""
     return [bus_id(word) for word in re.findall(r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])", text)]

@@ -8,6 +8,7 @@ tags, bare "&" and bytes that are no text occur in the field, and without a DTD 
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from .gpu_record import (CLOCK_EVENT_REASONS, LOST, NOT_SUPPORTED, absence, bus_id, clean_text, device_id, finish, new_gpu, program_name,
@@ -15,6 +16,8 @@ from .gpu_record import (CLOCK_EVENT_REASONS, LOST, NOT_SUPPORTED, absence, bus_
                          set_status, words)
 
 MAX_TEXT = 16 << 20
+# Far more than any real output has; text made to be costly ends here.
+MAX_DEPTH, MAX_TAGS, MAX_GPUS = 16, 20000, 1024
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w.\-]*)([^<>]*)>([^<]*)")
 _GPU = re.compile(r"<gpu(?:\s+id\s*=\s*[\"']([^\"'<>]*)[\"'])?\s*>")
 _GROUPS = ("process_info", "mig_device")
@@ -42,12 +45,15 @@ def _leaves(text):
     """One GPU's elements -> ({"fb_memory_usage/total": "81920 MiB"}, {"process_info": [{"pid": "42"}], "mig_device": [...]})."""
     leaves, groups = {}, {name: [] for name in _GROUPS}
     target, stack, outer = leaves, [], None
-    for closing, name, rest, content in _TAG.findall(text):
+    for match in itertools.islice(_TAG.finditer(text), MAX_TAGS):
+        closing, name, rest, content = match.groups()
         if not closing:
             if name in _GROUPS and outer is None:
                 outer = (stack, name)
                 stack, target = [], {}
                 groups[name].append(target)
+                continue
+            if len(stack) == MAX_DEPTH:
                 continue
             stack.append(name)
             target.setdefault("/".join(stack), _unescape(content).strip())
@@ -326,11 +332,11 @@ def parse_query_xml(text):
         raise NotNvidiaSmi("no <nvidia_smi_log> in the text" + (
             ", which begins: %s" % clean_text(text, 120) if text.strip() else ": it is empty"))
     version = re.search(r"<!DOCTYPE\s+nvidia_smi_log\s+SYSTEM\s+[\"']([\w.]{1,60}?)(?:\.dtd)?[\"']", text)
-    body = re.sub(r"<!--.*?-->", "", text[start:], flags=re.S)
+    body = text[start:]
     end = body.find("</nvidia_smi_log>")
     warnings = [] if end >= 0 else ["the text ends before </nvidia_smi_log>: it was cut off"]
     body = body[:end] if end >= 0 else body
-    opens = list(_GPU.finditer(body))
+    opens = list(itertools.islice(_GPU.finditer(body), MAX_GPUS))
     head = body[:opens[0].start()] if opens else body
     gpus = []
     for number, match in enumerate(opens):

@@ -14,7 +14,7 @@ from .gpu_record import (NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean
                          set_status, slowed_by_hardware)
 
 # nvmlReturn_t (nvml.h)
-NO_PERMISSION, GPU_IS_LOST = 4, 15
+NO_PERMISSION, GPU_IS_LOST, RESET_REQUIRED = 4, 15, 16
 # not supported, function not found, argument version mismatch, deprecated
 _UNSUPPORTED = (3, 13, 25, 26)
 _SWITCH = ("disabled", "enabled")
@@ -126,8 +126,8 @@ class _Device(object):
             return clean_text(error.object), None
         except Exception as error:  # pylint: disable=broad-except
             # Whatever a binding raises concerns this call alone; its words are the reason.
-            if error_code(error) == GPU_IS_LOST:
-                set_status(self.gpu, "lost", error_text(error))
+            if error_code(error) in (GPU_IS_LOST, RESET_REQUIRED):
+                set_status(self.gpu, "lost" if error_code(error) == GPU_IS_LOST else "error", error_text(error))
             return None, _why(error)
 
     def fields(self, fields, name, arguments, converters):
@@ -158,7 +158,8 @@ def _field_values(device, wanted):
             code = entry.nvmlReturn
             if code == GPU_IS_LOST:
                 set_status(device.gpu, "lost", "GPU is lost")
-            answers[key] = (None, NOT_SUPPORTED if code in _UNSUPPORTED else NOT_PERMITTED if code == NO_PERMISSION
+            # An older driver calls the number of a newer field an invalid argument (2).
+            answers[key] = (None, NOT_SUPPORTED if code in _UNSUPPORTED + (2,) else NOT_PERMITTED if code == NO_PERMISSION
                             else "failed: %s" % _code_text(device.api, code))
             continue
         kind = entry.valueType
