@@ -26,9 +26,9 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lab"))
 sys.path.insert(0, str(TESTS / "integration"))
 
-from ansible_matrix import MAIN, PYTHONS, Core, prepare  # noqa: E402
-from gpulab import cgroups, fleet, paths  # noqa: E402
-from gpulab.host import SpecError, from_row  # noqa: E402
+from ansible_matrix import MAIN, PYTHONS, Core, prepare
+from gpulab import cgroups, fleet, paths
+from gpulab.host import SpecError, from_row
 
 BASES = ("bookworm", "trixie", "bullseye")
 COLLECT = "trainops.gpu_audit.collect"

@@ -21,8 +21,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LAB = REPOSITORY / "tests" / "lab"
 sys.path.insert(0, str(LAB))
 
-from gpulab import bases, fleet, inventory, native, paths  # noqa: E402  (the lab lies beside the tests, not in a package)
-from gpulab.host import Host, from_file  # noqa: E402
+from gpulab import bases, fleet, paths
+from gpulab.host import Host
 
 NEEDED_PROGRAMS = ("ip", "nft", "ssh", "ssh-keygen", "nsenter", "mkfs.ext4")
 RUN_SECONDS = 240

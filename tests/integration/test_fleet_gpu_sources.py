@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fleet_runs import REPOSITORY, native, paths
-from gpulab import hardware, scenario
+from fleet_runs import REPOSITORY
+from gpulab import hardware, native, scenario
 from gpulab.host import Host
 
 pytestmark = pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="no C compiler for the stand-ins")

@@ -9,8 +9,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from fleet_runs import LAB, fleet, inventory, lab, native, paths, why_no_lab
-from gpulab import hardware, scenario
+from fleet_runs import LAB, lab, why_no_lab
+from gpulab import fleet, hardware, inventory, native, paths, scenario
 from gpulab.host import Host, SpecError, from_file, from_row
 
 needs_lab = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab() or "-")

@@ -10,7 +10,9 @@ import json
 import re
 
 import pytest
-from fleet_runs import Controller, advice, cores, findings, from_file, lab, paths, ready, why_no_lab
+from fleet_runs import Controller, advice, cores, findings, lab, ready, why_no_lab
+from gpulab import paths
+from gpulab.host import from_file
 
 pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab() or "-")
 

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fleet_runs import LAB, fleet, paths, why_no_lab
-from gpulab import kernel
+from fleet_runs import LAB, why_no_lab
+from gpulab import fleet, kernel, paths
 
 needs_lab = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab() or "-")
 
