@@ -21,6 +21,8 @@ FOLLOWS_FROM = {
     "gpu.driver_state": ("gpu.lost", "gpu.errors"),
     "storage.path_problems": ("storage.paths_failed",),
 }
+# Checks whose causes are whole statements ("driver 470 is too old ..."): a headline needs no title before them.
+STATEMENTS = ("software.driver_support", "gpu.count")
 _UNDOCUMENTED = ("unreachable", "error", "not_tried")
 
 
@@ -63,16 +65,21 @@ def _gpus(entry):
 def _host_causes(entry):
     """{(check, status, what tells it from other causes of that check): finding} of one host."""
     if entry["verdict"] in _UNDOCUMENTED and not entry["findings"]:
-        kind = entry["errors"][0]["kind"] if entry["verdict"] == "error" and entry["errors"] else ""
+        kind = entry["errors"][-1]["kind"] if entry["verdict"] == "error" and entry["errors"] else ""
         return {("host." + entry["verdict"], "fail", kind): None}
     bad = {finding["check"]: finding for finding in entry["findings"] if finding["status"] in ("fail", "warn")}
     causes = {}
     for name, finding in bad.items():
-        if any(bad.get(other, {}).get("status") == "fail" for other in FOLLOWS_FROM.get(name, ())):
+        if follows(name, bad):
             continue
         actual = finding.get("actual")
         causes[(name, finding["status"], finding.get("cause") or (actual if isinstance(actual, str) else ""))] = finding
     return causes
+
+
+def follows(name, bad):
+    """Whether a check's trouble follows from a failing check in `bad` ({check: finding})."""
+    return any(bad.get(other, {}).get("status") == "fail" for other in FOLLOWS_FROM.get(name, ()))
 
 
 def _cause(key, group, checks, language):
@@ -152,14 +159,11 @@ def _headline(entries, found, policies, language, partial):
 def _failing(entries, found, failing, language):
     real = [cause for cause in found if cause["status"] == "fail" and not cause["check"].startswith("host.")]
     common = max(real, key=lambda cause: (len(cause["hosts"]), cause["frees"]))
-    what = common["detail"] if _speaks_for_itself(common) else messages.text(language, "cause.title", title=common["title"], detail=common["detail"])
+    what = common["detail"] if common["check"] in STATEMENTS else messages.text(language, "cause.title", title=common["title"], detail=common["detail"])
     most = len(common["hosts"])
+    if failing == 1:
+        return messages.text(language, "headline.one_fails", reason=what)
     if most == failing:
         return messages.text(language, "headline.one_reason", count=failing, reason=what)
     key = "headline.reasons" if most * 2 > failing else "headline.several"
     return messages.text(language, key, count=failing, most=format_number(most), reason=what)
-
-
-def _speaks_for_itself(cause):
-    """A cause whose detail is a whole statement needs no title before it."""
-    return cause["check"] == "software.driver_support"

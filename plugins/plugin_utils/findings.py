@@ -144,6 +144,17 @@ def rounded(value):
     return value[:VALUE_LIMIT] if isinstance(value, str) else value
 
 
+def statement(finding, check, language):
+    """A finding in a few words: its cause where judging named one, else title and value."""
+    if finding.get("cause"):
+        return finding["cause"]
+    definition = DEFINITIONS.get(check["metric"] or "")
+    if finding.get("actual") is None:
+        return check["title"][language]
+    actual = show(finding["actual"], definition["unit"] if definition else "", language)
+    return messages.text(language, "cause.title", title=check["title"][language], detail=actual)
+
+
 def show(value, unit, language):
     """A metric's value for people."""
     shown = messages.word(language, value) if unit == "word" else format_value(value, unit, language)

@@ -161,8 +161,10 @@ def _reason(decided, result, checks, statuses, language):
     if decided == "ready":
         return messages.text(language, "reason.ready")
     if decided == "not_ready":
-        named = titles(("fail",))
-        return messages.text(language, "reason.not_ready", count=len(named), titles=joiner.join(named[:4]))
+        failed = {finding["check"]: finding for finding in result if finding["status"] == "fail"}
+        named = [findings.statement(finding, checks[name], language) for name, finding in failed.items() if not causes.follows(name, failed)]
+        more = [messages.text(language, "reason.more", count=len(named) - 3)] if len(named) > 3 else []
+        return messages.text(language, "reason.not_ready", titles=("；" if language == "zh" else "; ").join(named[:3] + more))
     open_items = [messages.text(language, "item." + item) for item, status in statuses.items() if status == "unknown"]
     if decided == "unproven":
         return messages.text(language, "reason.unproven", titles=joiner.join(open_items))

@@ -24,6 +24,7 @@ def _field(kind, en, zh, unit="", choices=None, kinds=KINDS, example=None, requi
 
 
 _LEARN = ("training", "finetuning")
+_WITH_DATA = ("training", "finetuning", "rendering", "transcoding")
 
 ARGUMENT_SPEC = {
     "kind": _field("choice", "What the machine is for.", "这台机器的用途。", choices=KINDS, example="training", required_for=KINDS),
@@ -35,17 +36,18 @@ ARGUMENT_SPEC = {
     "input_sample_bytes": _field("size", "Size of one input sample (base figure).", "单个输入样本的大小（基础数据）。", "bytes", example="150 KB", required_for=KINDS),
     "batch_size": _field("int", "Samples in one batch on one GPU (base figure).", "单个 GPU 每批次的样本数（基础数据）。", "samples", example=256, required_for=KINDS),
     "hours_per_day": _field("number", "Hours a day the work runs (base figure).", "每天运行的小时数（基础数据）。", "hours", example=20, required_for=KINDS),
-    "dataset_bytes": _field("size", "Size of the data set on the host.", "主机上数据集的大小。", "bytes", example="4 TiB", required_for=_LEARN),
+    "dataset_bytes": _field("size", "Size of the data set on the host.", "主机上数据集的大小。", "bytes", example="4 TiB", required_for=_WITH_DATA),
     "weights_bytes": _field("size", "Size of the model weights on the host.", "主机上模型权重的大小。", "bytes", example="15 GiB",
                             required_for=("training", "finetuning", "inference")),
     "checkpoint_bytes": _field("size", "Size of one checkpoint.", "单个检查点的大小。", "bytes", example="105 GB", required_for=_LEARN),
     "checkpoints_kept": _field("int", "Checkpoints kept on the host at a time.", "主机上同时保留的检查点个数。", "count", example=5, required_for=_LEARN),
     "checkpoint_interval_minutes": _field("number", "Minutes between two checkpoints.", "两次检查点之间的分钟数。", "minutes", example=60, kinds=_LEARN),
-    "log_bytes": _field("size", "Room that logs need.", "日志所需的空间。", "bytes", example="20 GiB"),
-    "dataset_path": _field("path", "Where the data set lies.", "数据集所在路径。", example="/data/dataset", required_for=_LEARN),
-    "weights_path": _field("path", "Where the weights lie.", "权重所在路径。", example="/data/weights", required_for=("inference",)),
+    "log_bytes": _field("size", "Room that logs need.", "日志所需的空间。", "bytes", example="20 GiB", required_for=KINDS),
+    "dataset_path": _field("path", "Where the data set lies.", "数据集所在路径。", example="/data/dataset", required_for=_WITH_DATA),
+    "weights_path": _field("path", "Where the weights lie.", "权重所在路径。", example="/data/weights",
+                           required_for=("training", "finetuning", "inference")),
     "checkpoints_path": _field("path", "Where checkpoints are written.", "检查点写入路径。", example="/data/checkpoints", required_for=_LEARN),
-    "logs_path": _field("path", "Where logs are written.", "日志写入路径。", example="/data/logs"),
+    "logs_path": _field("path", "Where logs are written.", "日志写入路径。", example="/data/logs", required_for=KINDS),
     "data_in_place": _field("list", "What already lies on the host: it takes no further room.", "已经在主机上的数据：不再占用额外空间。",
                             choices=("dataset", "weights"), example=["dataset"]),
     "run_hours": _field("number", "Hours one run takes.", "单次运行所需小时数。", "hours", example=240),
@@ -174,6 +176,14 @@ def base_figures_missing(form):
     return [name for name in BASE_FIELDS if form.get(name) is None]
 
 
+def sizes_missing(form):
+    """The sizes without which it isn't known what this kind of work puts on the host; without a kind, those of training."""
+    kind = form.get("kind") if form.get("kind") in KINDS else "training"
+    in_place = form.get("data_in_place") or ()
+    return [name for name in ("dataset_bytes", "weights_bytes", "checkpoint_bytes", "checkpoints_kept", "log_bytes")
+            if kind in ARGUMENT_SPEC[name]["required_for"] and form.get(name) is None and name.split("_")[0] not in in_place]
+
+
 def storage_needs(form):
     """[(purpose, path or None, bytes)] that the form says must fit; what already lies there is left out, as is what has no size."""
     in_place = form.get("data_in_place") or ()
@@ -184,4 +194,5 @@ def storage_needs(form):
         "checkpoints": checkpoint * kept if checkpoint is not None and kept is not None else None,
         "logs": form.get("log_bytes"),
     }
-    return [(purpose, form.get(purpose + "_path"), sizes[purpose]) for purpose in PURPOSES if sizes[purpose] is not None]
+    return [(purpose, form.get(purpose + "_path"), sizes[purpose]) for purpose in PURPOSES
+            if sizes[purpose] or sizes[purpose] == 0 and form.get(purpose + "_path")]

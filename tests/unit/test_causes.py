@@ -69,7 +69,7 @@ def test_warnings_come_after_failures_and_free_nothing():
 
 def test_headline_with_one_reason():
     made = report(["fine", "fine", "old_driver", "old_driver", "unreachable", "not_collected"])
-    assert made["headline"] == ("2 of 6 hosts are ready for training. 1 can't be reached. 1 were not tried. "
+    assert made["headline"] == ("2 of 6 hosts are ready for training. 1 can't be reached. 1 not tried. "
                                 "2 fail for one reason: driver 470 is too old for the CUDA 12 that is installed.")
 
 

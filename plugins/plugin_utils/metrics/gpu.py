@@ -81,6 +81,7 @@ def _derive_without_hardware(state):
     evidence = [{"what": "PCI", "value": 0, "source": "/sys/bus/pci/devices"}]
     evidence += [{"what": "vfio %s" % text(entry, "bus_id"), "value": text(entry, "device_id"), "source": "/sys/bus/pci/devices"} for entry in passthrough]
     state.value("gpu.count", 0, evidence)
+    state.values["gpu.count"]["cause"] = {"key": "absent.no_gpu", "params": {}}
     _difference(state, 0)
     for name in ("gpu.lost", "gpu.errors", "gpu.kinds", "gpu.unexpected"):
         state.not_applicable(name, "absent.no_gpu")

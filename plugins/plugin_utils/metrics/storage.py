@@ -117,23 +117,9 @@ def _derive_free(state, filesystems, paths):
                 [{"what": _label(entry), "value": amount(entry, "free_bytes"), "source": "statvfs"} for entry in list(once.values())[:8]])
 
 
-def _missing_sizes(form):
-    """Form fields without which the room that is needed isn't known. A kind of work that writes no checkpoints needs none."""
-    fields = []
-    kind = form.get("kind")
-    wanted = ["dataset_bytes"] if kind not in ("inference",) else ["weights_bytes"]
-    if kind in ("training", "finetuning", None):
-        wanted += ["checkpoint_bytes", "checkpoints_kept", "weights_bytes"]
-    in_place = form.get("data_in_place") or ()
-    for field in wanted:
-        if form.get(field) is None and field.split("_")[0] not in in_place:
-            fields.append(field)
-    return fields
-
-
 def _derive_capacity(state, paths):
     name = "storage.capacity_headroom_fraction"
-    absent = _missing_sizes(state.form)
+    absent = workload.sizes_missing(state.form)
     needs = workload.storage_needs(state.form)
     absent += [purpose + "_path" for purpose, path, _size in needs if path is None]
     if absent:
