@@ -1,6 +1,9 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Collects one host in one task: inputs before the host is contacted, the packed facts, the host document. Documentation: plugins/modules/collect.py."""
+"""Collects one host in one task: its inputs before it is contacted, the packed facts, its document.
+
+Documentation: plugins/modules/collect.py.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +179,8 @@ class ActionModule(ActionBase):
         return arguments
 
     def _record(self, path, name, kind, message):
-        run_directory.write_json(run_directory.host_path(path, name), run_directory.error_document(name, kind, message, run_directory.now()))
+        document = run_directory.error_document(name, kind, message, run_directory.now())
+        run_directory.write_json(run_directory.host_path(path, name), document)
 
     def _failed(self, path, name, kind, message):
         self._record(path, name, kind, message)

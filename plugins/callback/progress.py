@@ -10,7 +10,8 @@ type: stdout
 short_description: Shows an audit as it goes
 version_added: 0.1.0
 description:
-  - Prints a line for each host when it is collected, keeps a bar below them on a terminal, and ends with the verdict table and the path of the report.
+  - Prints a line for each host when it is collected, keeps a bar below them on a terminal, and ends with the verdict table and the
+    path of the report.
   - Of other tasks it prints failures, unreachable hosts and warnings, and what C(ansible.builtin.debug) says; nothing else.
   - When a run is interrupted before it was judged, it writes the report of what there is, marked partial.
   - Turn it on with C(stdout_callback = trainops.gpu_audit.progress) in ansible.cfg or with E(ANSIBLE_STDOUT_CALLBACK).
@@ -175,14 +176,17 @@ class CallbackModule(CallbackBase):
             seconds = time.monotonic() - self._started.get(name, time.monotonic())
         self._done[name] = status
         line, kind = progress_lines.host_line(name, status, data, seconds, self._name_columns(), self._language)
-        self._bar = progress_lines.bar(self._done, self._total, time.monotonic() - self._begun_at, self._width(), self._language) if self._terminal else ""
+        self._bar = self._bar_now() if self._terminal else ""
         self._say(line, kind)
 
     def _name_columns(self):
         return min(32, max([verdict_table.width(name) for name in self._play_names], default=12))
 
     def _update_bar(self):
-        self._set_bar(progress_lines.bar(self._done, self._total, time.monotonic() - self._begun_at, self._width(), self._language))
+        self._set_bar(self._bar_now())
+
+    def _bar_now(self):
+        return progress_lines.bar(self._done, self._total, time.monotonic() - self._begun_at, self._width(), self._language)
 
     @staticmethod
     def _width():

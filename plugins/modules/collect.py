@@ -11,7 +11,8 @@ version_added: 0.1.0
 description:
   - Runs M(trainops.gpu_audit.host_facts) on the host and stores the result as its document in the run directory. One task, one round trip.
   - Before the host is contacted, what it will be judged by (policy, thresholds, workload form, expectations, waivers) is stored beside it.
-  - A host that can't be reached, has no Python, doesn't answer in time or has a variable that doesn't template leaves a document that says so.
+  - A host that can't be reached, has no Python, doesn't answer in time or has a variable that doesn't template leaves a document that
+    says so.
   - Takes no options. It reads the variables that the role P(trainops.gpu_audit.audit#role) documents, and templates each by itself.
 options: {}
 attributes:

@@ -9,7 +9,8 @@ module: gate
 short_description: Fail a host that is below the gate
 version_added: 0.1.0
 description:
-  - Fails exactly when the host's verdict is below the gate. Contacts no host; unreachable hosts and those that were never tried are refused too.
+  - Fails exactly when the host's verdict is below the gate. Contacts no host; unreachable hosts and those that were never tried are
+    refused too.
   - Uses the judgement of the same process. Where there is none, the report of a stored run.
 options:
   level:

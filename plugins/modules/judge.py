@@ -10,9 +10,9 @@ short_description: Judge every host of a run
 version_added: 0.1.0
 description:
   - Derives the metrics of every host asked for, applies its policy and writes C(report.json) into the run directory. Contacts no host.
-  - Judges the run that M(trainops.gpu_audit.collect) began in the same process. Without one, or with O(run), a stored run is judged again;
-    C(gpu_audit_policy), C(gpu_audit_thresholds...), C(gpu_audit_workload), C(gpu_audit_expected), C(gpu_audit_waivers) and C(gpu_audit_language)
-    given with C(-e) then replace what was stored.
+  - Judges the run that M(trainops.gpu_audit.collect) began in the same process. Without one, or with O(run), a stored run is judged
+    again; C(gpu_audit_policy), C(gpu_audit_thresholds...), C(gpu_audit_workload), C(gpu_audit_expected), C(gpu_audit_waivers) and
+    C(gpu_audit_language) given with C(-e) then replace what was stored.
   - Run it once and delegated to the controller, as in the example. It uses nothing of the host that it happens to run for.
 options:
   run:

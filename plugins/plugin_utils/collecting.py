@@ -41,7 +41,8 @@ DEFAULT_POLICY = "training"
 
 # What gpu_audit_expected may say: what some metric asks for.
 EXPECTED_FIELDS = tuple(sorted({
-    source.partition(".")[2] for definition in metrics.DEFINITIONS.values() for source in definition["inputs"] if source.startswith("expected.")
+    source.partition(".")[2]
+    for definition in metrics.DEFINITIONS.values() for source in definition["inputs"] if source.startswith("expected.")
 }))
 
 PACKED_LIMIT = 8 * 1024 * 1024
@@ -94,7 +95,8 @@ def host_document(name, facts, measurements=(), stale=(), collected_at=None):
 def failure(result):
     """(kind, message) of a module result that holds no facts."""
     message = own_words(result.get("msg")) or "the module failed without a message"
-    detail = next((result[key] for key in ("module_stderr", "stderr", "module_stdout") if isinstance(result.get(key), str) and result[key].strip()), "")
+    outputs = [result.get(key) for key in ("module_stderr", "stderr", "module_stdout")]
+    detail = next((output for output in outputs if isinstance(output, str) and output.strip()), "")
     if detail and detail.strip() not in message:
         message = "%s: %s" % (message.rstrip(". :\n"), tail(detail))
     # 127: the shell found no such program; 126: found, but it can't be run.
@@ -166,7 +168,8 @@ def shape_problems(values):
     if isinstance(expected, dict):
         unknown = sorted(str(key) for key in expected if key not in EXPECTED_FIELDS)
         if unknown:
-            problems["gpu_audit_expected"] = "no field %s%s; there are: %s" % (unknown[0], nearest(unknown[0], EXPECTED_FIELDS), ", ".join(EXPECTED_FIELDS))
+            known = ", ".join(EXPECTED_FIELDS)
+            problems["gpu_audit_expected"] = "no field %s%s; there are: %s" % (unknown[0], nearest(unknown[0], EXPECTED_FIELDS), known)
     for variable in problems:
         del values[variable]
     return problems

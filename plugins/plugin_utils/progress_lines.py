@@ -18,7 +18,8 @@ def message(data):
 def host_line(name, status, data, seconds, columns, language):
     """(line, kind of colour) for a host whose collecting ended as `collected`, `error` or `unreachable`."""
     took = "%5.1f %s" % (seconds, verdict_table.text(language, "seconds"))
-    state = pad(verdict_table.text(language, status), max(width(verdict_table.text(language, key)) for key in ("collected", "error", "unreachable")))
+    words = {key: verdict_table.text(language, key) for key in ("collected", "error", "unreachable")}
+    state = pad(words[status], max(width(word) for word in words.values()))
     if status == "collected":
         said = verdict_table.describe_gpus(data.get("gpu_count"), data.get("gpu_name"), data.get("gpu_state"), language)
         kind = "good" if data.get("gpu_state") == "ok" else "warn"
@@ -46,4 +47,5 @@ def bar(done, total, seconds, columns, language):
 
 def other(what, host, task, data, ignored, language):
     """A failure of a task that isn't the audit's own."""
-    return "%s  %s%s: %s: %s" % (clean(host, 80), verdict_table.text(language, what), verdict_table.text(language, "ignored") if ignored else "", clean(task, 100), message(data))
+    how = verdict_table.text(language, what) + (verdict_table.text(language, "ignored") if ignored else "")
+    return "%s  %s: %s: %s" % (clean(host, 80), how, clean(task, 100), message(data))

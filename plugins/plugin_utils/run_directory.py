@@ -175,7 +175,8 @@ def make_run_directory(path):
             os.makedirs(os.path.join(path, folder), exist_ok=True)
     except OSError as error:
         raise RunDirectoryError(
-            "cannot make the run directory %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (path, error.strerror or error)
+            "cannot make the run directory %s: %s. Set gpu_audit_output_dir to a folder that you may write to."
+            % (path, error.strerror or error)
         ) from error
 
 
@@ -445,7 +446,7 @@ def _name_inside(path, safe):
 
 
 def find_run(output_dir, wanted="latest"):
-    """The absolute path of a stored run: ``latest``, a run id, a path, or the output directory's newest when there is no ``latest`` link."""
+    """The absolute path of a stored run: ``latest`` (the newest where there is no such link), a run id or a path."""
     candidates = [wanted] if os.sep in wanted or wanted in (os.curdir, os.pardir) else [os.path.join(output_dir, wanted), wanted]
     for candidate in candidates:
         path = os.path.realpath(os.path.expanduser(candidate))

@@ -38,7 +38,8 @@ class Site:
 
     def inventory(self, hosts, variables=None, groups=None):
         """Write hosts.json: {name: variables}, variables of all, {group: [names]}."""
-        everything = {"ansible_python_interpreter": sys.executable, "gpu_audit_policy": "lenient.yml", "gpu_audit_output_dir": str(self.output)}
+        everything = {"ansible_python_interpreter": sys.executable, "gpu_audit_policy": "lenient.yml",
+                      "gpu_audit_output_dir": str(self.output)}
         content = {"all": {"vars": dict(everything, **(variables or {})), "hosts": hosts,
                            "children": {group: {"hosts": dict.fromkeys(names)} for group, names in (groups or {}).items()}}}
         (self.folder / "hosts.json").write_text(json.dumps(content))
@@ -46,9 +47,9 @@ class Site:
     def environment(self, **more):
         """What ansible-playbook sees: nothing of the developer's own settings."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_") and key not in ("COLUMNS", "NO_COLOR")}
-        return dict(kept, HOME=str(self.folder / "home"), ANSIBLE_COLLECTIONS_PATH=str(self.folder / "collections"), ANSIBLE_HOST_KEY_CHECKING="false",
-                    ANSIBLE_LOCALHOST_WARNING="false", ANSIBLE_INVENTORY_UNPARSED_WARNING="false", ANSIBLE_DEPRECATION_WARNINGS="false", LC_ALL="C.UTF-8",
-                    ANSIBLE_FORKS="4", PYTHONDONTWRITEBYTECODE="1", **more)
+        off = ("HOST_KEY_CHECKING", "LOCALHOST_WARNING", "INVENTORY_UNPARSED_WARNING", "DEPRECATION_WARNINGS")
+        return dict(kept, HOME=str(self.folder / "home"), ANSIBLE_COLLECTIONS_PATH=str(self.folder / "collections"), LC_ALL="C.UTF-8",
+                    ANSIBLE_FORKS="4", PYTHONDONTWRITEBYTECODE="1", **{"ANSIBLE_" + name: "false" for name in off}, **more)
 
     def command(self, playbook, *arguments, inventory=True):
         """The argument list of one run."""
@@ -59,8 +60,9 @@ class Site:
 
     def play(self, playbook, *arguments, inventory=True, **environment):
         """Run to the end; gives the finished process with its output, standard error included."""
-        return subprocess.run(self.command(playbook, *arguments, inventory=inventory), cwd=self.folder, env=self.environment(**environment),
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
+        command = self.command(playbook, *arguments, inventory=inventory)
+        return subprocess.run(command, cwd=self.folder, env=self.environment(**environment), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
 
     def own_play(self, text):
         """Write a user's own playbook."""

@@ -195,7 +195,8 @@ def test_a_threshold_typo_is_that_hosts_error(site):
 
 
 def test_thresholds_of_two_groups_are_merged_in_name_order(site):
-    site.inventory({"a": dict(LOCAL, gpu_audit_thresholds_b={"memory.total_bytes": {"fail": 2}}, gpu_audit_thresholds_a={"memory.total_bytes": {"fail": 1e30}})})
+    strict, mild = {"memory.total_bytes": {"fail": 1e30}}, {"memory.total_bytes": {"fail": 2}}
+    site.inventory({"a": dict(LOCAL, gpu_audit_thresholds_b=mild, gpu_audit_thresholds_a=strict)})
     assert site.play("audit").returncode == 0
     assert [entry["variable"] for entry in site.inputs("a")["thresholds"]] == ["gpu_audit_thresholds_a", "gpu_audit_thresholds_b"]
     assert site.verdicts() == {"a": "ready"}
@@ -241,7 +242,8 @@ def test_ansible_gets_less_than_a_kilobyte_back(site):
     assert found["status"] == "collected" and found["changed"] is False and len(line) < 1024
 
 
-@pytest.mark.parametrize("variable, said", [("gpu_audit_language=klingon", "'klingon' is none of en, zh"), ("gpu_audit_formats=pdf", "no format pdf; there are: html")])
+@pytest.mark.parametrize("variable, said", [
+    ("gpu_audit_language=klingon", "'klingon' is none of en, zh"), ("gpu_audit_formats=pdf", "no format pdf; there are: html")])
 def test_a_wrong_switch_of_the_run_is_one_clear_error(site, variable, said):
     site.inventory({"a": LOCAL})
     done = site.play("audit", "-e", variable)

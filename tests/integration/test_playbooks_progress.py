@@ -23,7 +23,8 @@ def site(tmp_path):
 def on_a_terminal(site, playbook, *arguments, **environment):
     """Run a playbook on a pseudo-terminal; gives all that it wrote."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(site.command(playbook, *arguments), cwd=site.folder, env=site.environment(TERM="xterm", COLUMNS="100", **environment),
+    surroundings = site.environment(TERM="xterm", COLUMNS="100", **environment)
+    process = subprocess.Popen(site.command(playbook, *arguments), cwd=site.folder, env=surroundings,
                                stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, start_new_session=True)
     os.close(slave)
     pieces = []

@@ -119,9 +119,10 @@ def interrupted(site, **environment):
     hanging = site.folder / "python-that-hangs"
     hanging.write_text("#!/bin/sh\nexec sleep 300\n")
     hanging.chmod(0o755)
-    site.inventory({"a-quick": LOCAL, "b-hangs": dict(LOCAL, ansible_python_interpreter=str(hanging)), "c-broken": dict(LOCAL, ansible_host="{{ nope }}")})
-    process = subprocess.Popen(site.command("audit", "--forks", "3"), cwd=site.folder, env=site.environment(**environment), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    site.inventory({"a-quick": LOCAL, "b-hangs": dict(LOCAL, ansible_python_interpreter=str(hanging)),
+                    "c-broken": dict(LOCAL, ansible_host="{{ nope }}")})
+    process = subprocess.Popen(site.command("audit", "--forks", "3"), cwd=site.folder, env=site.environment(**environment),
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     deadline = time.monotonic() + 60
     while not list(site.output.glob("2*/hosts/a-quick.json")) and time.monotonic() < deadline:
         time.sleep(0.1)

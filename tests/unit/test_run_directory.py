@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import run_directory, run_pointer
 from hypothesis import strategies
 
-NAMES = ["node-1", "GPU01", "gpu01", "../../x", "..", ".", "", "/etc/passwd", "a/b", "a%2fb", "%", "%25", "_links", "-x", "节点一", "a\0b", "\udc80", "x" * 250,
-         "x" * 251, "x" * 5000, "con.", "a b", "a\nb"]
+NAMES = ["node-1", "GPU01", "gpu01", "../../x", "..", ".", "", "/etc/passwd", "a/b", "a%2fb", "%", "%25", "_links", "-x", "节点一",
+         "a\0b", "\udc80", "x" * 250, "x" * 251, "x" * 5000, "con.", "a b", "a\nb"]
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def write_host(run, name, content):
 
 
 def good(name):
-    return {"schema": run_directory.HOST_SCHEMA, "name": name, "collected_at": None, "machine_id": None, "facts": {"schema": "f", "gpu": {}},
-            "measurements": [], "stale_measurements": [], "errors": []}
+    return {"schema": run_directory.HOST_SCHEMA, "name": name, "collected_at": None, "machine_id": None,
+            "facts": {"schema": "f", "gpu": {}}, "measurements": [], "stale_measurements": [], "errors": []}
 
 
 def test_safe_names_never_leave_the_folder_and_never_meet():
@@ -175,7 +175,8 @@ def test_a_broken_manifest_still_gives_one(run):
 
 def test_every_host_of_a_run_is_named(run):
     long = "long-" + "x" * 400
-    run_directory.write_json(run_directory.manifest_path(run), {"schema": run_directory.RUN_SCHEMA, "expected": ["a", "../b"], "policies": {}})
+    manifest = {"schema": run_directory.RUN_SCHEMA, "expected": ["a", "../b"], "policies": {}}
+    run_directory.write_json(run_directory.manifest_path(run), manifest)
     run_directory.write_json(run_directory.inputs_path(run, "c"), run_directory.empty_inputs("c"))
     run_directory.write_json(run_directory.host_path(run, long), good(long))
     write_host(run, "d", b"garbage")
@@ -193,7 +194,8 @@ def test_finding_a_run(tmp_path, run):
     assert run_directory.find_run(output) == run
     assert run_directory.point_latest(output, run) is None
     assert os.readlink(os.path.join(output, "latest")) == os.path.basename(run)
-    assert run_directory.find_run(output, "latest") == run_directory.find_run(output, os.path.basename(run)) == run_directory.find_run("/", run) == run
+    for folder, wanted in ((output, "latest"), (output, os.path.basename(run)), ("/", run)):
+        assert run_directory.find_run(folder, wanted) == run
     with pytest.raises(run_directory.RunDirectoryError, match="no run 'nope' .*runs there"):
         run_directory.find_run(output, "nope")
     with pytest.raises(run_directory.RunDirectoryError, match="run an audit first"):

@@ -1,0 +1,151 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""From a module's answer and a host's variables to documents; which stored measurements hold."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import os
+import zlib
+
+import pytest
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import collecting, measurement_store, run_directory
+
+NOW = datetime.datetime(2026, 11, 30, 12, 0, tzinfo=datetime.timezone.utc)
+FACTS = {"schema": "trainops.gpu_audit/facts/1", "platform": {"machine_id": "m1"},
+         "gpu": {"state": "ok", "gpus": [{"uuid": "GPU-1", "name": "A"}, {"uuid": "GPU-2", "name": "A"}]}}
+
+
+def packed(value):
+    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.b64encode(zlib.compress(raw)).decode()
+
+
+def test_packed_facts_come_back():
+    assert collecting.unpack_facts(packed(FACTS)) == FACTS
+
+
+@pytest.mark.parametrize("text, said", [
+    (None, "not text"), (17, "not text"), ("A" * (collecting.PACKED_LIMIT + 1), "not text"), ("not base64!", "can't be unpacked"),
+    (base64.b64encode(b"no zlib").decode(), "can't be unpacked"), (packed(FACTS)[:40], "cut off"), (packed(b"[1, "), "not JSON"),
+    (packed([1]), "not a document of schema"), (packed({"schema": "other"}), "not a document of schema"), (packed(b"[" * 100000), "not JSON"),
+])
+def test_packed_facts_that_are_none_say_why(text, said):
+    with pytest.raises(run_directory.InvalidDocument, match=said):
+        collecting.unpack_facts(text)
+
+
+def test_a_small_text_that_unpacks_to_gigabytes_is_refused_early():
+    bomb = packed(b"0" * (64 * 1024 * 1024))
+    assert len(bomb) < 100000
+    with pytest.raises(run_directory.InvalidDocument, match="larger than"):
+        collecting.unpack_facts(bomb)
+
+
+@pytest.mark.parametrize("result, kind, said", [
+    ({"rc": 127, "msg": "not found", "module_stderr": "/bin/sh: 1: python3: not found"}, "no_python", "not found"),
+    ({"rc": 126, "msg": "x"}, "no_python", "x"),
+    ({"rc": 1, "msg": "Task failed: Action failed: boom", "module_stderr": "Traceback\n  line\nKeyError: 'y'\n"}, "module_failed", "boom: "),
+    ({"msg": ""}, "module_failed", "without a message"),
+    ({"msg": ["odd"]}, "module_failed", "without a message"),
+])
+def test_a_failure_is_named_and_told(result, kind, said):
+    found, message = collecting.failure(result)
+    assert found == kind and said in message and "\n" not in message and not message.startswith("Task failed")
+
+
+def test_the_end_of_a_long_output_is_kept():
+    assert collecting.tail("x\n" * 1000 + "the reason").endswith("the reason") and len(collecting.tail("x\n" * 1000)) < 700
+
+
+def test_what_the_progress_line_says_of_gpus():
+    assert collecting.gpu_summary(FACTS) == {"gpu_count": 2, "gpu_name": "A", "gpu_state": "ok"}
+    assert collecting.gpu_summary({"gpu": {"error": "crashed"}}) == {"gpu_count": None, "gpu_name": None, "gpu_state": None}
+    assert collecting.gpu_summary({}) == {"gpu_count": None, "gpu_name": None, "gpu_state": None}
+    assert len(collecting.gpu_summary({"gpu": {"state": "ok", "gpus": [{"name": "x" * 9999}]}})["gpu_name"]) < 120
+
+
+@pytest.mark.parametrize("values, variable, said", [
+    ({"gpu_audit_policy": ["a"]}, "gpu_audit_policy", "name of a policy"),
+    ({"gpu_audit_workload": "training"}, "gpu_audit_workload", "mapping"),
+    ({"gpu_audit_waivers": [1]}, "gpu_audit_waivers", "mapping"),
+    ({"gpu_audit_thresholds_x": 3}, "gpu_audit_thresholds_x", "mapping"),
+    ({"gpu_audit_host_timeout": "soon"}, "gpu_audit_host_timeout", "seconds"),
+    ({"gpu_audit_host_timeout": True}, "gpu_audit_host_timeout", "seconds"),
+    ({"gpu_audit_measurement_max_age_seconds": -1}, "gpu_audit_measurement_max_age_seconds", "seconds"),
+    ({"gpu_audit_expected": {"gpu_cout": 8}}, "gpu_audit_expected", 'did you mean "gpu_count"'),
+])
+def test_a_variable_of_the_wrong_kind_is_named_and_not_used(values, variable, said):
+    problems = collecting.shape_problems(values)
+    assert list(problems) == [variable] and said in problems[variable] and variable not in values
+
+
+def test_variables_of_the_right_kind_pass():
+    values = {"gpu_audit_policy": "training", "gpu_audit_workload": {}, "gpu_audit_expected": {"gpu_count": 8}, "gpu_audit_host_timeout": "60",
+              "gpu_audit_thresholds": "", "gpu_audit_waivers": None}
+    assert collecting.shape_problems(dict(values)) == {}
+
+
+def test_inputs_hold_what_was_given_and_what_was_wrong():
+    inputs = collecting.host_inputs("n", ["b", "a"], {"gpu_audit_policy": "p", "gpu_audit_workload": {"kind": "training"}}, {"v": "m"}, [])
+    assert inputs["groups"] == ["a", "b"] and inputs["policy"] == "p" and inputs["errors"] == [{"variable": "v", "message": "m"}]
+    assert set(inputs) == set(run_directory.empty_inputs("n"))
+
+
+def test_settings_of_a_run():
+    good = collecting.checked_settings(dict(collecting.RUN_VARIABLES, gpu_audit_formats="html, csv", gpu_audit_hide_serials="yes"))
+    assert good["gpu_audit_formats"] == ["html", "csv"] and good["gpu_audit_hide_serials"] is True
+    with pytest.raises(ValueError, match="gpu_audit_formats: no format pdf"):
+        collecting.checked_settings(dict(collecting.RUN_VARIABLES, gpu_audit_formats=["pdf"]))
+    with pytest.raises(ValueError, match="gpu_audit_language"):
+        collecting.checked_settings(dict(collecting.RUN_VARIABLES, gpu_audit_language="fr"))
+
+
+def measurement(**changes):
+    base = {"schema": measurement_store.MEASUREMENT_SCHEMA, "name": "n", "machine_id": "m1", "gpu_uuids": ["GPU-2", "GPU-1"], "module": "probe",
+            "target": None, "options": {}, "started": "2026-11-30T10:00:00Z", "finished": "2026-11-30T11:00:00Z", "result": {}}
+    return dict(base, **changes)
+
+
+def test_the_newest_that_fits_holds():
+    old, new = measurement(finished="2026-11-29T11:00:00Z"), measurement()
+    assert measurement_store.select([new, old], FACTS, NOW, 604800) == ([new], [])
+
+
+def test_one_per_module_and_target():
+    found = [measurement(target="/a"), measurement(target="/b"), measurement(module="other")]
+    assert len(measurement_store.select(found, FACTS, NOW, 604800)[0]) == 3
+
+
+@pytest.mark.parametrize("changes, reason", [
+    ({"machine_id": "m2"}, "machine"), ({"gpu_uuids": ["GPU-1"]}, "gpus"), ({"finished": "2026-11-01T00:00:00Z"}, "age"),
+])
+def test_what_no_longer_holds_is_stale_with_the_reason(changes, reason):
+    current, stale = measurement_store.select([measurement(**changes)], FACTS, NOW, 604800)
+    assert current == [] and [entry["reason"] for entry in stale] == [reason]
+
+
+def test_a_newer_one_of_another_machine_hides_none_that_fits():
+    fits, foreign = measurement(), measurement(machine_id="m2", finished="2026-11-30T11:30:00Z")
+    assert measurement_store.select([foreign, fits], FACTS, NOW, 604800)[0] == [fits]
+
+
+def test_a_test_of_no_gpu_outlives_an_exchange_of_one():
+    disk = measurement(module="storage", gpu_uuids=[])
+    assert measurement_store.select([disk], dict(FACTS, gpu={"gpus": []}), NOW, 604800)[0] == [disk]
+
+
+def test_stored_files_are_read_and_broken_ones_named(tmp_path):
+    folder = tmp_path / "measurements" / run_directory.safe_name("n")
+    folder.mkdir(parents=True)
+    (folder / "good.json").write_text(json.dumps(measurement()))
+    (folder / "broken.json").write_text("{")
+    (folder / "foreign.json").write_text(json.dumps(measurement(name="m")))
+    (folder / "timeless.json").write_text(json.dumps(measurement(finished="yesterday")))
+    os.symlink("/etc/passwd", folder / "link.json")
+    found, broken = measurement_store.read_all(str(tmp_path), "n")
+    assert found == [measurement()]
+    assert sorted(entry["file"] for entry in broken) == ["broken.json", "foreign.json", "link.json", "timeless.json"]
+    assert measurement_store.read_all(str(tmp_path), "nobody") == ([], [])
