@@ -136,6 +136,9 @@ def _query_each(answer, document, program, deadline):
         put(gpu, "bus_id", bus)
         set_status(gpu, "lost", "GPU is lost")
         answer["gpus"].append(finish(gpu))
+    if not named and not any(gpu["status"] == "ok" for gpu in answer["gpus"]):
+        # Each query fails as the whole did: the driver's trouble, not one of its GPUs.
+        answer["gpus"] = []
     answer["gpus"].sort(key=lambda gpu: gpu["bus_id"] or "")
     for index, gpu in enumerate(answer["gpus"]):
         put(gpu, "index", index)

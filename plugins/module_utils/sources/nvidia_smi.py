@@ -115,7 +115,8 @@ def parse_nvlink_status(text):
         if gpu:
             index = int(gpu.group(1))
         elif index is not None and link:
-            found.setdefault(index, []).append({"link": int(link.group(1)), "active": "inactive" not in link.group(2).lower(), "crc_errors": None})
+            active = "inactive" not in link.group(2).lower()
+            found.setdefault(index, []).append({"link": int(link.group(1)), "active": active, "crc_errors": None})
         elif index is not None and "all links are inactive" in line.lower():
             found[index] = []
     return found
