@@ -49,7 +49,7 @@ def check(node, path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("hosts, language", [(1, "en"), (3, "zh"), (16, "en"), (60, "zh"), (1000, "en")])
+@pytest.mark.parametrize("hosts, language", [(3, "zh"), (16, "en"), (1000, "en")])
 def test_a_judged_fleet(node, tmp_path, hosts, language):
     pairs = {inputs["name"]: (inputs, document) for inputs, document in fleet_maker.make_documents(hosts)}
     report = fleet_maker.make_report(hosts, language=language)

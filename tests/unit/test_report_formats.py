@@ -11,10 +11,13 @@ import html.parser
 import io
 import json
 import re
+import shutil
 import string
+import subprocess
 import xml.etree.ElementTree as ElementTree
 import zlib
 
+import hypothesis
 import pytest
 import report_samples as samples
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer
@@ -124,6 +127,17 @@ def test_serials_uuids_and_macs_can_be_left_out(tmp_path):
             assert secret.encode() not in text, (name, secret)
     (tmp_path / "open").mkdir()
     assert uuid.encode() in render(tmp_path / "open", report)["csv"]
+
+
+@hypothesis.settings(max_examples=40, deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.given(hypothesis.strategies.lists(hypothesis.strategies.text(hypothesis.strategies.characters(codec=None), max_size=40), min_size=1, max_size=4, unique=True))
+def test_any_names_at_all(tmp_path, names):
+    content = render(tmp_path, samples.sample_report(len(names), 1, names=names))
+    assert [suite.get("name") for suite in ElementTree.fromstring(content["junit"]).iter("testsuite")] == clean.display_names(names)
+    assert len({row["host"] for row in csv_rows(content["csv"])}) == len(names)
+    for line in content["prometheus"].decode().split("\n")[:-1]:
+        assert line.startswith("# ") or _SAMPLE.match(line), line
+    assert Page(content["html"].decode()).tags["script"] == 4
 
 
 # --- HTML
@@ -383,6 +397,15 @@ def test_prometheus_reads_with_its_own_parser(plain, hostile):
     parser = pytest.importorskip("prometheus_client.parser")
     for content in (plain, hostile):
         assert list(parser.text_string_to_metric_families(content["prometheus"].decode()))
+
+
+@pytest.mark.parametrize("which", ["plain", "hostile"])
+def test_prometheus_pleases_promtool(which, request):
+    promtool = shutil.which("promtool")
+    if not promtool:
+        pytest.skip("promtool is not installed (Debian: prometheus)")
+    done = subprocess.run([promtool, "check", "metrics"], input=request.getfixturevalue(which)["prometheus"], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 # --- JSON

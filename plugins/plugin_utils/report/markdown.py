@@ -24,13 +24,15 @@ def plain(value, limit=400):
     return _SPECIAL.sub(lambda match: _ENTITY.get(match.group(), "\\" + match.group()), display(value, limit)).strip()
 
 
-def code(value, limit=400):
-    """A code span, whatever backticks are in it; a bar is written so that it doesn't end a table cell."""
+def code(value, limit=400, cell=False):
+    """A code span, whatever backticks are in it; in a table cell a bar is written so that it doesn't end the cell."""
     text = display(value, limit)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text.replace('|', chr(92) + '|')}{pad}{fence}"
+    if cell:
+        text = text.replace("|", "\\|")
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def pieces(view):
@@ -88,7 +90,7 @@ def _matrix(view):
     for name, host in zip(view.names, view.report["hosts"]):
         checklist = host.get("checklist") or {}
         marks = [MARKS.get(checklist.get(item), " ") for item in view.items]
-        yield "| " + " | ".join([code(name), plain(view.verdict(host)), plain(view.gpu_label(host), 120)] + marks) + " |\n"
+        yield "| " + " | ".join([code(name, cell=True), plain(view.verdict(host)), plain(view.gpu_label(host), 120)] + marks) + " |\n"
     yield "\n"
 
 

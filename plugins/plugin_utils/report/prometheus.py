@@ -23,7 +23,7 @@ def pieces(view):
     families = {
         "check_status": (f"Result of a check on a host: {codes}; a check that does not apply is left out.", lambda: _check_status(view, rows)),
         "checklist_status": (f"State of a checklist item on a host: {codes}; an item that does not apply is left out.", lambda: _checklist(rows)),
-        "finding_count": ("Findings of a host by status.", lambda: _finding_count(rows)),
+        "findings": ("Findings of a host by status.", lambda: _findings(rows)),
         "host_verdict": ("1 for the verdict that a host has, 0 for the others.", lambda: _host_verdict(rows)),
         "hosts": ("Hosts of the run by verdict.", lambda: _hosts(view)),
         "metric": ("Value of a metric on a host, in the unit that the label unit names; one that is not known is left out.", lambda: _metric(view, rows)),
@@ -83,7 +83,7 @@ def _checklist(rows):
                 yield _labels(host=name, item=item), CODES[status]
 
 
-def _finding_count(rows):
+def _findings(rows):
     for name, host in rows:
         found = [finding.get("status") for finding in host.get("findings") or []]
         for status in sorted(STATUSES):

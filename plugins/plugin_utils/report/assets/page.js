@@ -243,7 +243,8 @@
       return fold;
     }
     const line = make("div", "kv"), nothing = item === null || (isList && !item.length) || isMap;
-    line.append(make("span", "", visible(key)), make("span", nothing ? "nil" : "", nothing ? "–" : isList ? item.map((each) => factText(key, each)).join(", ") : factText(key, item)));
+    const why = item === null && value.absent ? value.absent[key] : null;
+    line.append(make("span", "", visible(key)), make("span", nothing ? "nil" : "", nothing ? (why ? "– " + visible(why) : "–") : isList ? item.map((each) => factText(key, each)).join(", ") : factText(key, item)));
     return line;
   });
   details.forEach((detail) => detail.addEventListener("toggle", () => { if (detail.open) fillHost(+detail.dataset.i); }));
