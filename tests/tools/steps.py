@@ -32,6 +32,7 @@ MATRIX = (
     ("ansible-core-2.19", "3.11", "controller-py311.txt"),
     ("ansible-core-2.21", "3.13", "controller-py312.txt"),
 )
+LAB_BASES = ("bookworm", "trixie", "bullseye")
 HOST_PYTHONS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 
@@ -247,6 +248,18 @@ def matrix(step):
     return add(outcomes)
 
 
+def bases(step):
+    """The Debian trees that the lab's hosts share, made once a machine and kept."""
+    lab = ROOT / "tests" / "lab" / "fleet.py"
+    if not lab.is_file():
+        return skipped(step, "no tests/lab/fleet.py")
+    python, _version = environment.choose_python()
+    outcome = checked("lab bases", [python, lab, "base"] + list(LAB_BASES), log_of(step))
+    if outcome.failed and os.environ.get("CI") != "true":
+        return skipped(step, "could not be made (no network?), so the fleet can't be tested; see %s" % log_of(step).relative_to(ROOT))
+    return outcome
+
+
 def fleet(step):
     """The audit over real ssh, on test hosts in namespaces."""
     tests = integration_tests(fleet=True)
@@ -266,33 +279,21 @@ def molecule(step):
 
 
 def browser(step):
-    """The HTML report in headless Chromium."""
-    base = ROOT / "tests" / "browser"
-    tests = sorted(base.glob("test_*.py"))
-    if not tests:
-        return skipped(step, "no tests in tests/browser")
-    if (base / "package.json").is_file() and not npm_is_ready(base):
-        code = command([find_program("npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts"], log_of(step), cwd=base)
-        if code != 0:
-            return skipped(step, "npm ci failed (exit %d; no network?), see %s" % (code, log_of(step).relative_to(ROOT)))
-        (base / "node_modules" / ".gpu-audit-lock").write_text((base / "package-lock.json").read_text())
-    return run_pytest(step, "browser", main_venv(), [str(path.relative_to(ROOT)) for path in tests])
-
-
-def npm_is_ready(base):
-    """True where node_modules was installed from the same lock file."""
-    marker = base / "node_modules" / ".gpu-audit-lock"
-    return marker.is_file() and marker.read_text() == (base / "package-lock.json").read_text()
+    """The HTML report in headless Chromium; the tests bring their own npm packages."""
+    tests = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "browser").glob("test_*.py"))
+    return run_pytest(step, "browser", main_venv(), tests) if tests else skipped(step, "no tests in tests/browser")
 
 
 STEPS = (
+    # Cheap ones first; two at a time until the first that must be alone.
     Step("unit", "the pure layers", unit, (), False, False),
     Step("lint", "ruff, yamllint, ansible-lint, antsibull, shellcheck", lint, ("git",), False, False),
     Step("pythons", "the host side on Python 3.7 to 3.13", pythons, (), False, False),
     Step("sanity", "ansible-test sanity", sanity, ("git",), False, False),
+    Step("bases", "Debian trees for the lab's hosts", bases, ("debootstrap",), True, False),
     Step("integration", "playbooks, commands, build and install", integration, (), False, True),
     Step("matrix", "playbooks on ansible-core 2.16, 2.19, 2.21", matrix, (), False, True),
     Step("fleet", "a fleet of test hosts over ssh", fleet, ("ip", "sshd", "ssh", "nft", "gcc"), True, True),
     Step("molecule", "the molecule scenarios", molecule, ("ip", "sshd", "ssh", "nft", "gcc"), True, True),
-    Step("browser", "the HTML report in Chromium", browser, ("chromium", "node", "npm"), False, True),
+    Step("browser", "the HTML report in Chromium", browser, ("node", "npm"), False, True),
 )
