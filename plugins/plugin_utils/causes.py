@@ -138,7 +138,7 @@ def _headline(entries, found, policies, language, partial):
     for entry in entries:
         counts[entry["verdict"]] = counts.get(entry["verdict"], 0) + 1
     used = sorted({entry["policy"] for entry in entries})
-    purpose = policies[used[0]]["title"][language] if len(used) == 1 and used[0] in policies else messages.text(language, "purpose.mixed")
+    purpose = purpose_of(policies[used[0]], language) if len(used) == 1 and used[0] in policies else messages.text(language, "purpose.mixed")
     warned = counts.get("ready_with_warnings", 0)
     parts = [messages.text(language, "headline.ready", ready=counts.get("ready", 0) + warned, hosts=len(entries), purpose=purpose)]
     if warned:
@@ -154,6 +154,12 @@ def _headline(entries, found, policies, language, partial):
     if partial:
         parts.append(messages.text(language, "headline.partial"))
     return ("" if language == "zh" else " ").join(parts)
+
+
+def purpose_of(policy, language):
+    """A policy's title in a language; its name where a stored one has none."""
+    title = policy.get("title")
+    return title.get(language) or policy["name"] if isinstance(title, dict) else policy["name"]
 
 
 def _failing(entries, found, failing, language):

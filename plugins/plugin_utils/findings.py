@@ -198,14 +198,14 @@ def _finding(name, check, metric, status, context):
                 language, "finding.satisfied", title=check["title"][language], actual=show(value, unit, language), metric=satisfied["metric"],
                 value=show(other["value"], DEFINITIONS[satisfied["metric"]]["unit"], language))
             return finding
+    if metric.get("cause"):
+        finding["cause"] = messages.text(language, metric["cause"]["key"], **metric["cause"]["params"])
+    finding["message"] = _message(check, finding.get("cause") or show(value, unit, language), required, metric["evidence"], language)
     evidence = list(metric["evidence"])[:EVIDENCE_LIMIT]
-    finding["message"] = _message(check, show(value, unit, language), required, metric["evidence"], language)
     if evidence:
         finding["evidence"] = evidence
     if metric.get("advice"):
         finding["advice"] = messages.text(language, metric["advice"])
-    if metric.get("cause"):
-        finding["cause"] = messages.text(language, metric["cause"]["key"], **metric["cause"]["params"])
     if context.base_missing and name in SIZING_CHECKS:
         finding["advice"] = messages.text(language, "advice.base_figures_missing", fields=", ".join(context.base_missing))
     return _with_waiver(finding, name, context)

@@ -166,9 +166,10 @@ def _reason(decided, result, checks, statuses, language):
         more = [messages.text(language, "reason.more", count=len(named) - 3)] if len(named) > 3 else []
         return messages.text(language, "reason.not_ready", titles=("；" if language == "zh" else "; ").join(named[:3] + more))
     open_items = [messages.text(language, "item." + item) for item, status in statuses.items() if status == "unknown"]
+    unanswered = [messages.text(language, "reason.open", item=item) for item in open_items]
     if decided == "unproven":
         return messages.text(language, "reason.unproven", titles=joiner.join(open_items))
-    named = titles(("warn", "waived")) + open_items
+    named = titles(("warn", "waived")) + unanswered
     return messages.text(language, "reason.ready_with_warnings", count=len(named), titles=joiner.join(named[:4]))
 
 
@@ -214,6 +215,7 @@ def judge_run(hosts, policies, run, language):
     """
     language = language if language in messages.LANGUAGES else "en"
     entries = sorted(hosts, key=operator.itemgetter("name"))
+    policies = {key: found for key, found in policies.items() if policy_module.is_resolved(found)}
     summary = {"hosts": len(entries)}
     summary.update((verdict, sum(1 for entry in entries if entry["verdict"] == verdict)) for verdict in verdict_module.VERDICTS)
     partial = bool(run.get("partial"))
@@ -224,8 +226,8 @@ def judge_run(hosts, policies, run, language):
     return {
         "schema": SCHEMA,
         "run": {"id": run.get("id"), "started": run.get("started"), "finished": run.get("finished"), "language": language, "partial": partial,
-                "policies": {key: policies[key]["title"][language] for key in sorted(policies)},
-                "policy_sha256": {key: policies[key]["sha256"] for key in sorted(policies)},
+                "policies": {key: causes.purpose_of(policies[key], language) for key in sorted(policies)},
+                "policy_sha256": {key: policies[key].get("sha256") for key in sorted(policies)},
                 "collection_version": run.get("collection_version"), "ansible_version": run.get("ansible_version")},
         "summary": summary, "headline": headline, "causes": found, "unanswered": unanswered, "checks": described,
         "hosts": entries}

@@ -120,6 +120,7 @@ TABLE = {
     "reason.ready_with_warnings": ("Nothing fails; {count} to look at: {titles}.", "没有失败项；有 {count} 项需要关注：{titles}。"),
     "reason.unproven": ("Nothing fails, but not answered yet: {titles}.", "没有失败项，但尚未得到回答：{titles}。"),
     "reason.not_ready": ("Fails: {titles}.", "未通过：{titles}。"),
+    "reason.open": ("{item} not answered", "{item}尚未回答"),
     "reason.more": ("{count} more", "另有 {count} 项"),
     "reason.not_tried": ("The host was not tried: the run was interrupted or its batch was given up.", "该主机未被尝试：运行被中断或所在批次被放弃。"),
     "reason.unreachable": ("The host can't be reached: {error}", "无法连接主机：{error}"),

@@ -28,6 +28,8 @@ CHECK_KEYS = ("item", "metric", "answers", "warn", "fail", "satisfied_by", "tole
 THRESHOLD_KEYS = ("warn", "fail", "tolerance", "enabled")
 SHIPPED_DIR = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "roles", "audit", "files", "policies"))
 FILE_LIMIT = 1024 * 1024
+ENTRIES_LIMIT = 20000
+_COMPLETE = frozenset(CHECK_KEYS)
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -95,10 +97,10 @@ def _read(path):
 
 
 def _plain(node, at, lines, path, depth):
-    """Plain data of a YAML node, the line of each key path noted. Aliases and tags of our own have no use here and are refused by depth."""
+    """Plain data of a YAML node, the line of each key path noted. Aliases are followed, so entries are counted."""
     lines.setdefault(at, node.start_mark.line + 1)
-    if depth > 12:
-        raise PolicyError("%s, line %d: nested too deep" % (path, node.start_mark.line + 1))
+    if depth > 12 or len(lines) > ENTRIES_LIMIT:
+        raise PolicyError("%s, line %d: nested too deep or too many entries" % (path, node.start_mark.line + 1))
     if isinstance(node, yaml.MappingNode):
         result = {}
         for key_node, value_node in node.value:
@@ -333,12 +335,26 @@ def resolve(name_or_path, shipped_dir=None):
     return resolved
 
 
+def is_resolved(policy):
+    """Whether a value has the shape that resolve() gives: a policy read back from a stored run is trusted no further."""
+    if not isinstance(policy, dict) or not isinstance(policy.get("checks"), dict) or not isinstance(policy.get("name"), str):
+        return False
+    return all(isinstance(check, dict) and _COMPLETE <= set(check) and check["item"] in ITEMS and isinstance(check["title"], dict)
+               and all(isinstance(check["title"].get(language), str) for language in ("en", "zh")) and isinstance(check["advice"] or {}, dict)
+               and (check["metric"] in DEFINITIONS if check["metric"] is not None else isinstance(check["value"], str))
+               and all(check[key] is None or isinstance(check[key], dict) and len(check[key]) == 1 and set(check[key]) <= set(COMPARISONS)
+                       for key in ("warn", "fail"))
+               for check in policy["checks"].values())
+
+
 def apply_thresholds(policy, thresholds):
     """The policy with thresholds of groups and hosts laid over it; checks that don't change are shared, not copied.
 
     `thresholds` is [{"variable": name, "values": {check id: {"warn", "fail", "tolerance", "enabled"}}}] in merge order. A bare limit keeps the
     check's comparison, a map replaces it, null switches that limit off. PolicyError names variable, key and nearest valid name.
     """
+    if not is_resolved(policy):
+        raise PolicyError("the policy stored with this run is damaged: judge again with gpu_audit_policy set")
     if not thresholds:
         return policy
     if not isinstance(thresholds, list):

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 
+import judging
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import policy
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import judge, policy
 
 SHIPPED = ("base", "training", "finetuning", "inference", "rendering", "transcoding")
 
@@ -194,3 +195,25 @@ class TestThresholds:
             self.apply(values)
         assert "gpu_audit_thresholds_rack" in str(caught.value) and words in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", [
+    lambda stored: stored.pop("checks"), lambda stored: stored["checks"].update({"gpu.lost": 3}), lambda stored: stored["checks"]["gpu.lost"].pop("title"),
+    lambda stored: stored["checks"]["gpu.lost"].update(metric="no.such"), lambda stored: stored["checks"]["gpu.lost"].update(fail={"above": 0, "below": 1}),
+    lambda stored: stored["checks"]["gpu.lost"].update(item="luck"), lambda stored: stored["checks"]["gpu.lost"].update(title={"en": 3})])
+def test_a_damaged_stored_policy_is_refused_and_reported_without_a_crash(damage):
+    stored = json.loads(json.dumps(policy.resolve("training")))
+    assert policy.is_resolved(stored)
+    damage(stored)
+    with pytest.raises(policy.PolicyError, match="damaged"):
+        policy.apply_thresholds(stored, [])
+    document, inputs = judging.host()
+    entry = judge.judge_host(document, inputs, stored, judging.NOW, "en")
+    assert entry["verdict"] == "error" and "damaged" in entry["reason"]
+    assert judge.judge_run([entry], {"training": stored}, {}, "en")["summary"]["error"] == 1
+
+
+def test_aliases_can_not_blow_a_policy_up(tmp_path):
+    lines = ["name: x", "a: &a [1,1,1,1,1,1,1,1,1,1]"]
+    lines += ["%s: &%s [%s]" % (new, new, ",".join(["*" + old] * 10)) for old, new in zip("abcdefgh", "bcdefghi")]
+    assert "too many entries" in refused(tmp_path, "\n".join(lines) + "\n")

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import math
 
+from .. import workload
+
 DEFINITIONS = {}
 
 # Longest text of a host that goes into evidence: names are short, a longer one is an error or an attack.
@@ -80,7 +82,7 @@ class Derivation:
         self.facts = facts if isinstance(facts, dict) else {}
         self.document = document
         self.now = now
-        self.form = mapping(inputs, "workload")
+        self.form = workload.normalise(inputs.get("workload"))[0]
         self.expected = mapping(inputs, "expected")
         self.values = {}
         self.absent = {}
