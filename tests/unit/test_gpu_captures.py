@@ -12,7 +12,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts.gpu import parse_captured
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.gpu_record import FIELDS
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import nvml_reader
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.gpu_record import (
+    FIELDS, absence, new_gpu, program_name, reason_names)
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.nvidia_smi import parse_nvlink_status
 
 MIB = 1 << 20
@@ -205,6 +207,39 @@ def test_b40_fabric_status_is_kept_beside_its_state(traps):
     assert [(gpu["fabric_state"], gpu["fabric_status"]) for gpu in gpus] == [("completed", "insufficient_resources"), (None, None),
                                                                              ("completed", "success")]
     assert gpus[1]["absent"]["fabric_state"] == "not_supported"
+
+
+def test_b20_process_names_are_opaque(traps):
+    lines = (traps / "inputs/B20-process-name-comma.csv").read_text().splitlines()[1:]
+    assert [program_name(line.split(",", 3)[3].rpartition(",")[0]) for line in lines] == ["python", None]
+
+
+def test_b42_each_hardware_slowdown_has_its_own_name(traps):
+    cells = [line.split(",")[1].strip() for line in (traps / "inputs/B42-event-reasons.csv").read_text().splitlines()[1:]]
+    assert [reason_names(int(cell, 16)) for cell in cells if not absence(cell)] == [
+        [], ["gpu_idle"], ["sw_power_cap"], ["hw_slowdown"], ["hw_thermal_slowdown"], ["hw_power_brake_slowdown"], ["sw_thermal_slowdown"],
+        ["hw_power_brake_slowdown", "sw_power_cap"]]
+    assert absence(cells[-1]) == "not_supported"
+
+
+@pytest.mark.parametrize("versions, used, reserved", [((2, 1), "v2", "v2"), ((1,), "v1", None)])
+def test_b54_reserved_memory_is_told_apart_where_the_driver_does(traps, versions, used, reserved):
+    said = json.loads((traps / "inputs/B54-memory-accounting.json").read_text())
+
+    class Unknown(Exception):
+        value = 13
+
+    class Api(object):
+        def nvmlDeviceGetMemoryInfo(self, handle, version=None):
+            number = 2 if version else 1
+            if number not in versions:
+                raise Unknown()
+            return type("Memory", (), said["nvml_v%d" % number])
+
+    device = nvml_reader._Device(Api(), None, new_gpu(0))
+    nvml_reader._memory(device)
+    assert device.gpu["memory_used_bytes"] == said["nvml_" + used]["used"] and device.gpu["memory_total_bytes"] == 85520809984
+    assert device.gpu["memory_reserved_bytes"] == (said["nvml_v2"]["reserved"] if reserved else None)
 
 
 def test_b38_nvlinks(traps, captures):
