@@ -19,12 +19,27 @@ SCHEMA = "trainops.gpu_audit/policy/1"
 CHECKLIST = ("vram", "compute", "memory", "storage", "network")
 ITEMS = CHECKLIST + ("health", "software", "power", "cost", "utilisation")
 # These judge spending or code, not the machine.
-NEVER_FAIL_ITEMS = ("power", "cost", "utilisation")
+NEVER_FAIL_ITEMS = ("cost", "utilisation")
 NUMERIC_COMPARISONS = ("below", "above", "at_least", "at_most")
 COMPARISONS = NUMERIC_COMPARISONS + ("equals", "not_equals", "one_of", "none_of")
 TOP_KEYS = ("schema", "name", "title", "extends", "leans_on", "checks")
-CHECK_KEYS = ("item", "metric", "answers", "warn", "fail", "satisfied_by", "tolerance", "max_status", "enabled", "title", "advice", "command",
-              "source", "when", "value")
+CHECK_KEYS = (
+    "item",
+    "metric",
+    "answers",
+    "warn",
+    "fail",
+    "satisfied_by",
+    "tolerance",
+    "max_status",
+    "enabled",
+    "title",
+    "advice",
+    "command",
+    "source",
+    "when",
+    "value",
+)
 THRESHOLD_KEYS = ("warn", "fail", "tolerance", "enabled")
 SHIPPED_DIR = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "roles", "audit", "files", "policies"))
 FILE_LIMIT = 1024 * 1024
@@ -39,7 +54,7 @@ class PolicyError(ValueError):
 
 
 def nearest(name, names):
-    """ (did you mean "x"?) with the most similar valid name, an empty text when none is similar."""
+    """(did you mean "x"?) with the most similar valid name, an empty text when none is similar."""
     found = difflib.get_close_matches(str(name)[:100], [str(entry) for entry in names], n=1, cutoff=0.6)
     return ' (did you mean "%s"?)' % found[0] if found else ""
 
@@ -109,7 +124,9 @@ def _plain(node, at, lines, path, depth):
                 raise PolicyError("%s, line %d: a key must be plain text" % (path, line))
             key = key_node.value
             if key in result:
-                raise PolicyError('%s, line %d: %s: key "%s" is given twice: remove one' % (path, line, ".".join(map(str, at)) or "top level", key))
+                raise PolicyError(
+                    '%s, line %d: %s: key "%s" is given twice: remove one' % (path, line, ".".join(map(str, at)) or "top level", key)
+                )
             lines[at + (key,)] = line
             result[key] = _plain(value_node, at + (key,), lines, path, depth + 1)
         return result
@@ -156,14 +173,16 @@ def _limit(value, base, other, unit, path, place):
     if isinstance(value, dict):
         if len(value) != 1:
             raise place.error(path, "must hold exactly one comparison: " + ", ".join(COMPARISONS))
-        (comparison, bound), = value.items()
+        ((comparison, bound),) = value.items()
         if comparison not in COMPARISONS:
-            raise place.error(path + (comparison,), "is no comparison%s: use %s" % (nearest(comparison, COMPARISONS), ", ".join(COMPARISONS)))
+            raise place.error(
+                path + (comparison,), "is no comparison%s: use %s" % (nearest(comparison, COMPARISONS), ", ".join(COMPARISONS))
+            )
         return {comparison: _bound(comparison, bound, unit, path + (comparison,), place)}
     known = base or other
     if not known:
         raise place.error(path, "a bare value needs a comparison to keep: write for example {below: %s}" % (value,))
-    (comparison, _old), = known.items()
+    ((comparison, _old),) = known.items()
     return {comparison: _bound(comparison, value, unit, path, place)}
 
 
@@ -233,13 +252,21 @@ def _merge_check(name, base, changes, allowed, path, place):
             check[key] = _check_key(key, changes[key], base, path + (key,), place)
     if "metric" not in check and "value" not in check:
         if name not in DEFINITIONS:
-            raise place.error(path, '"%s" is no metric%s: give metric or value, docs/metrics.md lists the metrics' % (name, nearest(name, DEFINITIONS)))
+            raise place.error(
+                path, '"%s" is no metric%s: give metric or value, docs/metrics.md lists the metrics' % (name, nearest(name, DEFINITIONS))
+            )
         check["metric"] = name
     unit = _unit(check)
     for key, other in (("warn", "fail"), ("fail", "warn")):
         if key in changes:
-            check[key] = _limit(changes[key], base.get(key), base.get(other) or (changes.get(other) if isinstance(changes.get(other), dict) else None),
-                                unit, path + (key,), place)
+            check[key] = _limit(
+                changes[key],
+                base.get(key),
+                base.get(other) or (changes.get(other) if isinstance(changes.get(other), dict) else None),
+                unit,
+                path + (key,),
+                place,
+            )
     return check
 
 
@@ -248,8 +275,24 @@ def _complete(name, check, place):
     if "item" not in check:
         raise place.error(("checks", name), "a new check needs an item: " + ", ".join(ITEMS))
     title = check.get("title") or {"en": name, "zh": name}
-    check = dict({"answers": False, "warn": None, "fail": None, "satisfied_by": None, "tolerance": 0, "enabled": True, "advice": None,
-                  "command": None, "source": None, "when": None, "value": None, "metric": None, "max_status": "fail"}, **check)
+    check = dict(
+        {
+            "answers": False,
+            "warn": None,
+            "fail": None,
+            "satisfied_by": None,
+            "tolerance": 0,
+            "enabled": True,
+            "advice": None,
+            "command": None,
+            "source": None,
+            "when": None,
+            "value": None,
+            "metric": None,
+            "max_status": "fail",
+        },
+        **check,
+    )
     check["title"] = title
     if check["item"] in NEVER_FAIL_ITEMS and check["max_status"] == "fail":
         check["max_status"] = "warn"
@@ -268,8 +311,10 @@ def _locate(name_or_path, shipped_dir, beside=None):
     if os.path.isfile(path):
         return path, path
     known = sorted(entry[:-4] for entry in os.listdir(shipped_dir) if entry.endswith(".yml")) if os.path.isdir(shipped_dir) else []
-    raise PolicyError('policy "%s" is neither a file nor a shipped policy%s: give a path or one of %s' % (
-        _one_line(name)[:200], nearest(name, known), ", ".join(known)))
+    raise PolicyError(
+        'policy "%s" is neither a file nor a shipped policy%s: give a path or one of %s'
+        % (_one_line(name)[:200], nearest(name, known), ", ".join(known))
+    )
 
 
 def _load(name_or_path, shipped_dir, seen, beside=None):
@@ -277,7 +322,9 @@ def _load(name_or_path, shipped_dir, seen, beside=None):
     label, path = _locate(name_or_path, shipped_dir, beside)
     real = os.path.realpath(path)
     if real in seen:
-        raise PolicyError("%s: policies extend each other in a circle: %s" % (label, " -> ".join([os.path.basename(entry) for entry in seen + [real]])))
+        raise PolicyError(
+            "%s: policies extend each other in a circle: %s" % (label, " -> ".join([os.path.basename(entry) for entry in seen + [real]]))
+        )
     if len(seen) > 20:
         raise PolicyError("%s: more than 20 policies extend each other" % label)
     data, lines = _read(path)
@@ -294,7 +341,7 @@ def _load(name_or_path, shipped_dir, seen, beside=None):
         try:
             top, checks, files = _load(data["extends"], shipped_dir, seen + [real], os.path.dirname(real))
         except PolicyError as error:
-            if str(error).startswith("policy \""):
+            if str(error).startswith('policy "'):
                 raise place.error(("extends",), str(error)) from error
             raise
     top = dict(top)
@@ -315,8 +362,11 @@ def _load(name_or_path, shipped_dir, seen, beside=None):
     for name, changes in (entries or {}).items():
         checks[name] = _merge_check(name, checks.get(name, {}), changes, CHECK_KEYS, ("checks", name), place)
         if "item" not in checks[name]:
-            raise place.error(("checks", name), "is no check of the policy it extends%s; a new check needs an item: %s" % (
-                nearest(name, [entry for entry in checks if entry != name]), ", ".join(ITEMS)))
+            raise place.error(
+                ("checks", name),
+                "is no check of the policy it extends%s; a new check needs an item: %s"
+                % (nearest(name, [entry for entry in checks if entry != name]), ", ".join(ITEMS)),
+            )
     return top, checks, files + [label]
 
 
@@ -328,8 +378,13 @@ def resolve(name_or_path, shipped_dir=None):
     """
     top, checks, files = _load(name_or_path, shipped_dir or SHIPPED_DIR, [])
     place = _Place(files[-1])
-    resolved = {"schema": SCHEMA, "name": top["name"], "title": top["title"], "leans_on": top.get("leans_on", []),
-                "checks": {name: _complete(name, checks[name], place) for name in sorted(checks)}}
+    resolved = {
+        "schema": SCHEMA,
+        "name": top["name"],
+        "title": top["title"],
+        "leans_on": top.get("leans_on", []),
+        "checks": {name: _complete(name, checks[name], place) for name in sorted(checks)},
+    }
     resolved["sha256"] = hashlib.sha256(json.dumps(resolved, sort_keys=True, ensure_ascii=True).encode("ascii")).hexdigest()
     resolved["files"] = files
     return resolved
@@ -339,12 +394,20 @@ def is_resolved(policy):
     """Whether a value has the shape that resolve() gives: a policy read back from a stored run is trusted no further."""
     if not isinstance(policy, dict) or not isinstance(policy.get("checks"), dict) or not isinstance(policy.get("name"), str):
         return False
-    return all(isinstance(check, dict) and _COMPLETE <= set(check) and check["item"] in ITEMS and isinstance(check["title"], dict)
-               and all(isinstance(check["title"].get(language), str) for language in ("en", "zh")) and isinstance(check["advice"] or {}, dict)
-               and (check["metric"] in DEFINITIONS if check["metric"] is not None else isinstance(check["value"], str))
-               and all(check[key] is None or isinstance(check[key], dict) and len(check[key]) == 1 and set(check[key]) <= set(COMPARISONS)
-                       for key in ("warn", "fail"))
-               for check in policy["checks"].values())
+    return all(
+        isinstance(check, dict)
+        and _COMPLETE <= set(check)
+        and check["item"] in ITEMS
+        and isinstance(check["title"], dict)
+        and all(isinstance(check["title"].get(language), str) for language in ("en", "zh"))
+        and isinstance(check["advice"] or {}, dict)
+        and (check["metric"] in DEFINITIONS if check["metric"] is not None else isinstance(check["value"], str))
+        and all(
+            check[key] is None or isinstance(check[key], dict) and len(check[key]) == 1 and set(check[key]) <= set(COMPARISONS)
+            for key in ("warn", "fail")
+        )
+        for check in policy["checks"].values()
+    )
 
 
 def apply_thresholds(policy, thresholds):
@@ -371,6 +434,8 @@ def apply_thresholds(policy, thresholds):
             raise place.error((), "must be a map of check id to {warn, fail, enabled}")
         for name in values:
             if name not in checks:
-                raise place.error((name,), "is no check of policy %s%s: docs/checks.md lists them" % (policy["name"], nearest(name, checks)))
+                raise place.error(
+                    (name,), "is no check of policy %s%s: docs/checks.md lists them" % (policy["name"], nearest(name, checks))
+                )
             checks[name] = _merge_check(name, checks[name], values[name], THRESHOLD_KEYS, (name,), place)
     return dict(policy, checks=checks)

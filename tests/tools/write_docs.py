@@ -26,31 +26,51 @@ def metrics_page():
     """docs/metrics.md: every metric with unit, formula and what it is made from."""
     _findings, metrics, _policy, _workload = _modules()
     lines = [
-        "# Metrics", "", _MADE,
-        "A metric is a named number (or word) with a unit, derived from one host's facts, measurements and workload form by a pure function. One that "
-        "can't be known is *absent*, with the reason: `unknown` where something kept it from being read or measured, `not_applicable` where the "
-        "question doesn't arise. A report holds the metrics that the host's checks use, `vram.total_bytes`, `storage.free_bytes`, and counts that "
-        "only inform where they aren't zero.", "",
-        "Units: `bytes`, `fraction` (0 to 1), `ratio`, `count`, `cores`, `celsius`, `watts`, `seconds`, `bool`, `word`.", "",
-        "| metric | unit | formula | made from |", "|---|---|---|---|"]
+        "# Metrics",
+        "",
+        _MADE,
+        "A metric is a named number (or word) with a unit, derived from one host's facts, measurements and workload "
+        "form by a pure function. One that "
+        "can't be known is *absent*, with the reason: `unknown` where something kept it from being read or measured, "
+        "`not_applicable` where the "
+        "question doesn't arise. A report holds the metrics that the host's checks use, `vram.total_bytes`, "
+        "`storage.free_bytes`, and counts that "
+        "only inform where they aren't zero.",
+        "",
+        "Units: `bytes`, `fraction` (0 to 1), `ratio`, `count`, `cores`, `celsius`, `watts`, `seconds`, `bool`, `word`.",
+        "",
+        "| metric | unit | formula | made from |",
+        "|---|---|---|---|",
+    ]
     for name in sorted(metrics.DEFINITIONS):
         entry = metrics.DEFINITIONS[name]
-        lines.append("| `%s` | %s | %s | %s |" % (name, entry["unit"], entry["formula"], ", ".join("`%s`" % source for source in entry["inputs"])))
-    lines += ["", "## What measuring modules give", "",
-              "A measurement counts when it is of this machine and its GPUs and no older than `gpu_audit_measurement_max_age_seconds`. Metrics read:", "",
-              "| module | fields of `result` |", "|---|---|",
-              "| `workload_probe` | `gpus`: list of `{uuid, index, mig_uuid, memory_total_bytes, memory_reserved_bytes, memory_used_peak_bytes, idle_fraction, "
-              "utilization_encoder_peak_fraction}`; with MIG one entry an instance, with `mig_uuid` |",
-              "| `storage_benchmark` | `read_bytes_per_second`; its `target` is the path |",
-              "| `transfer_benchmark` | `direction` (`upload`, `download`), `bytes_per_second` |",
-              "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such |", ""]
+        lines.append(
+            "| `%s` | %s | %s | %s |" % (name, entry["unit"], entry["formula"], ", ".join("`%s`" % source for source in entry["inputs"]))
+        )
+    lines += [
+        "",
+        "## What measuring modules give",
+        "",
+        "A measurement counts when it is of this machine and its GPUs and no older than "
+        "`gpu_audit_measurement_max_age_seconds`. Metrics read:",
+        "",
+        "| module | fields of `result` |",
+        "|---|---|",
+        "| `workload_probe` | `gpus`: list of `{uuid, index, mig_uuid, memory_total_bytes, memory_reserved_bytes, "
+        "memory_used_peak_bytes, idle_fraction, "
+        "utilization_encoder_peak_fraction}`; with MIG one entry an instance, with `mig_uuid` |",
+        "| `storage_benchmark` | `read_bytes_per_second`; its `target` is the path |",
+        "| `transfer_benchmark` | `direction` (`upload`, `download`), `bytes_per_second` |",
+        "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such |",
+        "",
+    ]
     return "\n".join(lines)
 
 
 def _limit_text(limit):
     if limit is None:
         return "–"
-    (comparison, bound), = ((key, value) for key, value in limit.items() if key != "metric")
+    ((comparison, bound),) = ((key, value) for key, value in limit.items() if key != "metric")
     return "%s %s" % (comparison.replace("_", " "), ", ".join(map(str, bound)) if isinstance(bound, list) else bound)
 
 
@@ -64,29 +84,55 @@ def checks_page():
     resolved = {name: policy.resolve(name) for name in POLICIES}
     base = resolved["base"]
     lines = [
-        "# Checks", "", _MADE,
-        "A check compares one metric with a *warn* and a *fail* limit. `below` and `above` are strict, `at least` and `at most` include equality; a "
-        "tolerance counts in the host's favour, in the metric's own unit. A check without limits informs. Checks on power, cost and utilisation never "
-        "rise above warn: they judge spending or code, not the machine. **Ranges such as 4 to 8 cores a GPU or RAM 2 to 4 times the VRAM are values of a "
-        "policy, not laws**: change them by group or host with `gpu_audit_thresholds`, or in a policy file of your own that extends one of these.", "",
-        "## Which checks answer", "",
-        "Before a machine goes live, five questions are answered: vram, compute, memory, storage, network. A check that *answers* its item makes the item "
-        "*unknown* while it has no value. Some answer only for work that leans on certain things (`leans_on` in the workload form; where the form is "
-        "silent, the policy's own).", "",
-        "| check | item | " + " | ".join(("compute", "vram", "throughput", "latency")) + " |", "|---|---|---|---|---|---|"]
+        "# Checks",
+        "",
+        _MADE,
+        "A check compares one metric with a *warn* and a *fail* limit. `below` and `above` are strict, `at least` and "
+        "`at most` include equality; a "
+        "tolerance counts in the host's favour, in the metric's own unit. A check without limits informs. Checks on "
+        "cost and utilisation never "
+        "rise above warn: they judge spending or code, not the machine. **Ranges such as 4 to 8 cores a GPU or RAM 2 "
+        "to 4 times the VRAM are values of a "
+        "policy, not laws**: change them by group or host with `gpu_audit_thresholds`, or in a policy file of your own "
+        "that extends one of these.",
+        "",
+        "## Which checks answer",
+        "",
+        "Before a machine goes live, five questions are answered: vram, compute, memory, storage, network. A check "
+        "that *answers* its item makes the item "
+        "*unknown* while it has no value. Some answer only for work that leans on certain things (`leans_on` in the "
+        "workload form; where the form is "
+        "silent, the policy's own).",
+        "",
+        "| check | item | " + " | ".join(("compute", "vram", "throughput", "latency")) + " |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, check in base["checks"].items():
         if check["answers"]:
-            marks = ["yes" if check["answers"] is True or leaning in check["answers"] else "" for leaning in ("compute", "vram", "throughput", "latency")]
+            marks = [
+                "yes" if check["answers"] is True or leaning in check["answers"] else ""
+                for leaning in ("compute", "vram", "throughput", "latency")
+            ]
             lines.append("| `%s` | %s | %s |" % (name, check["item"], " | ".join(marks)))
     lines += ["", "| policy | leans on, where the form doesn't say |", "|---|---|"]
     lines += ["| `%s` | %s |" % (name, ", ".join(resolved[name]["leans_on"])) for name in POLICIES]
-    lines += ["", "Batch inference (`mode: batch`) leans on throughput and vram, and isn't asked for a latency.", "",
-              "## How room on the disks is counted", "",
-              "`storage.capacity_headroom_fraction` is, for each file system that the form's paths lie on, `(free - what the form puts there) / total`; the worst "
-              "counts. What it puts there: the data set, the weights, `checkpoints_kept` checkpoints and the logs, each on the file system of its own path, so "
-              "that paths on one file system share its space. What `data_in_place` names lies there already and takes no further room. Below 0 it doesn't fit "
-              "(fail); below 0.10 less than 10 % stays free (warn).", "",
-              "## The checks of `base`", ""]
+    lines += [
+        "",
+        "Batch inference (`mode: batch`) leans on throughput and vram, and isn't asked for a latency.",
+        "",
+        "## How room on the disks is counted",
+        "",
+        "`storage.capacity_headroom_fraction` is, for each file system that the form's paths lie on, `(free - what the "
+        "form puts there) / total`; the worst "
+        "counts. What it puts there: the data set, the weights, `checkpoints_kept` checkpoints and the logs, each on "
+        "the file system of its own path, so "
+        "that paths on one file system share its space. What `data_in_place` names lies there already and takes no "
+        "further room. Below 0 it doesn't fit "
+        "(fail); below 0.10 less than 10 % stays free (warn).",
+        "",
+        "## The checks of `base`",
+        "",
+    ]
     for name, check in base["checks"].items():
         lines += _check_lines(name, check)
     for name in POLICIES[1:]:
@@ -95,8 +141,13 @@ def checks_page():
 
 
 def _check_lines(name, check):
-    lines = ["### `%s`" % name, "", "%s. Item: %s." % (check["title"]["en"], check["item"]), "",
-             "- warn: %s; fail: %s" % (_limit_text(check["warn"]), _limit_text(check["fail"]))]
+    lines = [
+        "### `%s`" % name,
+        "",
+        "%s. Item: %s." % (check["title"]["en"], check["item"]),
+        "",
+        "- warn: %s; fail: %s" % (_limit_text(check["warn"]), _limit_text(check["fail"])),
+    ]
     if check["tolerance"]:
         lines.append("- tolerance: %s" % check["tolerance"])
     if check["satisfied_by"]:
@@ -131,10 +182,14 @@ def _differences(name, resolved, base):
 def example_form():
     """docs/workload-example.yml: every field of the form, explained."""
     _findings, _metrics, _policy, workload = _modules()
-    lines = ["---", "# The workload form with every field. Made by tests/tools/write_docs.py from the field table in the code.",
-             "# Every field is optional; a missing one leaves answers unknown, never guessed. The three base figures are input_sample_bytes,",
-             "# batch_size and hours_per_day: without them nothing is sized and no upgrade is advised.",
-             "# Sizes are bytes, or text: \"1.5 TiB\" (binary), \"105 GB\" (decimal).", "gpu_audit_workload:"]
+    lines = [
+        "---",
+        "# The workload form with every field. Made by tests/tools/write_docs.py from the field table in the code.",
+        "# Every field is optional; a missing one leaves answers unknown, never guessed. The three base figures are input_sample_bytes,",
+        "# batch_size and hours_per_day: without them nothing is sized and no upgrade is advised.",
+        '# Sizes are bytes, or text: "1.5 TiB" (binary), "105 GB" (decimal).',
+        "gpu_audit_workload:",
+    ]
     for name, row in workload.ARGUMENT_SPEC.items():
         lines.append("  # " + row["description"]["en"] + (" One of: %s." % ", ".join(row["choices"]) if row["choices"] else ""))
         value = row["example"]
@@ -147,9 +202,16 @@ def example_form():
 def form_schema():
     """The JSON Schema of a workload form as it is written in an inventory."""
     _findings, _metrics, _policy, workload = _modules()
-    kinds = {"choice": {"type": "string"}, "list": {"type": ["array", "string"]}, "text": {"type": ["string", "number"]},
-             "path": {"type": "string", "pattern": "^/"}, "size": {"type": ["integer", "number", "string"], "minimum": 0},
-             "int": {"type": ["integer", "string"], "minimum": 0}, "number": {"type": ["number", "string"], "minimum": 0}, "bool": {"type": "boolean"}}
+    kinds = {
+        "choice": {"type": "string"},
+        "list": {"type": ["array", "string"]},
+        "text": {"type": ["string", "number"]},
+        "path": {"type": "string", "pattern": "^/"},
+        "size": {"type": ["integer", "number", "string"], "minimum": 0},
+        "int": {"type": ["integer", "string"], "minimum": 0},
+        "number": {"type": ["number", "string"], "minimum": 0},
+        "bool": {"type": "boolean"},
+    }
     properties = {}
     for name, row in workload.ARGUMENT_SPEC.items():
         entry = dict(kinds[row["type"]], description=row["description"]["en"])
@@ -163,8 +225,14 @@ def form_schema():
         if "enum" in entry:
             entry["enum"] = entry["enum"] + [None]
         properties[name] = entry
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "trainops.gpu_audit/workload/1", "title": "Workload form", "type": "object",
-            "properties": properties, "additionalProperties": False}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "trainops.gpu_audit/workload/1",
+        "title": "Workload form",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
 
 
 def policy_schema():
@@ -174,31 +242,77 @@ def policy_schema():
     texts = {"oneOf": [text, {"type": "object", "properties": {"en": text, "zh": text}, "additionalProperties": False, "minProperties": 1}]}
     scalar = {"type": ["number", "string", "boolean"]}
     comparisons = {name: {"type": ["number", "string"]} for name in policy.NUMERIC_COMPARISONS}
-    comparisons.update({"equals": scalar, "not_equals": scalar, "one_of": {"type": "array", "items": scalar, "minItems": 1},
-                        "none_of": {"type": "array", "items": scalar, "minItems": 1}})
-    limit = {"oneOf": [{"type": "null"}, scalar, {"type": "object", "properties": comparisons, "additionalProperties": False, "minProperties": 1,
-                                                  "maxProperties": 1}]}
+    comparisons.update(
+        {
+            "equals": scalar,
+            "not_equals": scalar,
+            "one_of": {"type": "array", "items": scalar, "minItems": 1},
+            "none_of": {"type": "array", "items": scalar, "minItems": 1},
+        }
+    )
+    limit = {
+        "oneOf": [
+            {"type": "null"},
+            scalar,
+            {"type": "object", "properties": comparisons, "additionalProperties": False, "minProperties": 1, "maxProperties": 1},
+        ]
+    }
     check = {
-        "item": {"enum": list(policy.ITEMS)}, "metric": text, "answers": {"oneOf": [{"type": "boolean"}, {
-            "type": "array", "items": {"enum": list(workload.LEANINGS)}}]},
-        "warn": limit, "fail": limit, "satisfied_by": {"oneOf": [{"type": "null"}, {
-            "type": "object", "properties": dict(comparisons, metric=text), "required": ["metric"], "additionalProperties": False, "minProperties": 2,
-            "maxProperties": 2}]},
-        "tolerance": {"type": "number", "minimum": 0}, "max_status": {"enum": ["pass", "warn", "fail"]}, "enabled": {"type": "boolean"},
-        "title": texts, "advice": texts, "command": text, "source": text, "when": text, "value": text}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": policy.SCHEMA, "title": "Policy file", "type": "object",
-            "properties": {"schema": {"const": policy.SCHEMA}, "name": text, "title": texts, "extends": text,
-                           "leans_on": {"type": "array", "items": {"enum": list(workload.LEANINGS)}},
-                           "checks": {"type": "object", "additionalProperties": {"type": "object", "properties": check, "additionalProperties": False}}},
-            "additionalProperties": False}
+        "item": {"enum": list(policy.ITEMS)},
+        "metric": text,
+        "answers": {"oneOf": [{"type": "boolean"}, {"type": "array", "items": {"enum": list(workload.LEANINGS)}}]},
+        "warn": limit,
+        "fail": limit,
+        "satisfied_by": {
+            "oneOf": [
+                {"type": "null"},
+                {
+                    "type": "object",
+                    "properties": dict(comparisons, metric=text),
+                    "required": ["metric"],
+                    "additionalProperties": False,
+                    "minProperties": 2,
+                    "maxProperties": 2,
+                },
+            ]
+        },
+        "tolerance": {"type": "number", "minimum": 0},
+        "max_status": {"enum": ["pass", "warn", "fail"]},
+        "enabled": {"type": "boolean"},
+        "title": texts,
+        "advice": texts,
+        "command": text,
+        "source": text,
+        "when": text,
+        "value": text,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": policy.SCHEMA,
+        "title": "Policy file",
+        "type": "object",
+        "properties": {
+            "schema": {"const": policy.SCHEMA},
+            "name": text,
+            "title": texts,
+            "extends": text,
+            "leans_on": {"type": "array", "items": {"enum": list(workload.LEANINGS)}},
+            "checks": {"type": "object", "additionalProperties": {"type": "object", "properties": check, "additionalProperties": False}},
+        },
+        "additionalProperties": False,
+    }
 
 
 def made():
     """{path below the root: text} of everything that is made from the code."""
     schemas = "plugins/plugin_utils/schemas/"
-    return {"docs/metrics.md": metrics_page(), "docs/checks.md": checks_page(), "docs/workload-example.yml": example_form(),
-            schemas + "workload.json": json.dumps(form_schema(), indent=2, ensure_ascii=False) + "\n",
-            schemas + "policy.json": json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"}
+    return {
+        "docs/metrics.md": metrics_page(),
+        "docs/checks.md": checks_page(),
+        "docs/workload-example.yml": example_form(),
+        schemas + "workload.json": json.dumps(form_schema(), indent=2, ensure_ascii=False) + "\n",
+        schemas + "policy.json": json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n",
+    }
 
 
 def main():
