@@ -38,7 +38,9 @@ def store_run(folder, hosts, language):
         run_directory.write_json(run_directory.inputs_path(run, inputs["name"]), inputs)
         if document is not None:
             run_directory.write_json(run_directory.host_path(run, inputs["name"]), document)
-    run_directory.write_json(run_directory.manifest_path(run), fleet_maker.make_run(names, {"training": policy.resolve("training")}, language))
+    run_directory.write_json(
+        run_directory.manifest_path(run), fleet_maker.make_run(names, {"training": policy.resolve("training")}, language)
+    )
 
 
 def judge_and_render(folder, language):
@@ -55,10 +57,16 @@ def judge_and_render(folder, language):
     written = auditing.render_stored(run, judged, language, auditing.formats_wanted(None))
     ended = time.process_time()
     hosts = len(judged.report["hosts"])
-    measured = {"seconds": ended - began, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
-                "report_bytes_a_host": os.path.getsize(folder / "report.json") / hosts}
-    print(f"{hosts} hosts: judge {between - began:.2f} s, render {ended - between:.2f} s, both {measured['seconds']:.2f} s, peak {measured['megabytes']:.0f} MB, "
-          f"report.json {measured['report_bytes_a_host']:.0f} bytes a host")
+    measured = {
+        "seconds": ended - began,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+        "report_bytes_a_host": os.path.getsize(folder / "report.json") / hosts,
+    }
+    print(
+        f"{hosts} hosts: judge {between - began:.2f} s, render {ended - between:.2f} s, both {measured['seconds']:.2f} s, "
+        f"peak {measured['megabytes']:.0f} MB, "
+        f"report.json {measured['report_bytes_a_host']:.0f} bytes a host"
+    )
     for name, path in sorted(written.items()):
         print(f"  {name:<11}{os.path.getsize(path):>12,} bytes")
     return [f"{key}: {value:.1f} is over {LIMITS[key]:g}" for key, value in measured.items() if value > LIMITS[key]]
@@ -80,7 +88,17 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpu-audit-bench-") as scratch:
         folder = options.keep or pathlib.Path(scratch) / "run"
         for step in ("store", "render"):
-            arguments = [sys.executable, __file__, str(options.hosts), "--keep", str(folder), "--language", options.language, "--step", step]
+            arguments = [
+                sys.executable,
+                __file__,
+                str(options.hosts),
+                "--keep",
+                str(folder),
+                "--language",
+                options.language,
+                "--step",
+                step,
+            ]
             done = subprocess.run(arguments + (["--limit"] if options.limit else []), check=False)
             if done.returncode:
                 return done.returncode

@@ -27,8 +27,14 @@ import fleet_maker  # noqa: E402
 import report_samples  # noqa: E402
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer  # noqa: E402
 
-CHROMIUM = next((path for path in (os.environ.get("CHROMIUM"), "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-                 if path and pathlib.Path(path).exists()), None)
+CHROMIUM = next(
+    (
+        path
+        for path in (os.environ.get("CHROMIUM"), "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+        if path and pathlib.Path(path).exists()
+    ),
+    None,
+)
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,9 @@ def test_every_host_is_in_every_format_whatever_it_is_called(hostile):
     shown = Page(hostile["html"].decode()).matrix_names
     # An HTML reader folds white space; all else is as displayed.
     assert sorted(" ".join(name.split()) for name in shown) == sorted(" ".join(name.split()) for name in names)
-    labels = {unescape_label(label) for label in re.findall(r'gpu_audit_host_verdict\{host="((?:[^"\\]|\\.)*)"', hostile["prometheus"].decode())}
+    labels = {
+        unescape_label(label) for label in re.findall(r'gpu_audit_host_verdict\{host="((?:[^"\\]|\\.)*)"', hostile["prometheus"].decode())
+    }
     # An empty or blank label is a label that isn't there.
     assert labels == set(names)
     table = [line for line in hostile["markdown"].decode().splitlines() if line.startswith("| `")]
@@ -115,8 +117,10 @@ def test_serials_uuids_and_macs_can_be_left_out(tmp_path):
     report["hosts"][0]["metrics"]["serial"] = serial
 
     def documents(name):
-        return {"facts": {"gpu": {"gpus": [{"uuid": uuid, "serial": serial, "name": "kept"}]}, "network": {"interfaces": [{"mac": mac}]}},
-                "measurements": [{"gpu_uuids": [uuid], "machine_id": "f" * 32}]}
+        return {
+            "facts": {"gpu": {"gpus": [{"uuid": uuid, "serial": serial, "name": "kept"}]}, "network": {"interfaces": [{"mac": mac}]}},
+            "measurements": [{"gpu_uuids": [uuid], "machine_id": "f" * 32}],
+        }
 
     content = render(tmp_path, report, documents=documents, hide_serials=True)
     content["json"] = (tmp_path / "report.json").read_bytes()
@@ -130,7 +134,11 @@ def test_serials_uuids_and_macs_can_be_left_out(tmp_path):
 
 
 @hypothesis.settings(max_examples=40, deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
-@hypothesis.given(hypothesis.strategies.lists(hypothesis.strategies.text(hypothesis.strategies.characters(codec=None), max_size=40), min_size=1, max_size=4, unique=True))
+@hypothesis.given(
+    hypothesis.strategies.lists(
+        hypothesis.strategies.text(hypothesis.strategies.characters(codec=None), max_size=40), min_size=1, max_size=4, unique=True
+    )
+)
 def test_any_names_at_all(tmp_path, names):
     content = render(tmp_path, samples.sample_report(len(names), 1, names=names))
     assert [suite.get("name") for suite in ElementTree.fromstring(content["junit"]).iter("testsuite")] == clean.display_names(names)
@@ -197,6 +205,7 @@ def test_the_page_fetches_nothing_and_its_policy_forbids_it(plain):
 
 def test_the_policys_hashes_are_those_of_the_blocks(plain):
     import hashlib
+
     text = plain["html"].decode()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
     blocks = re.findall(r"<style>(.*?)</style>", text, re.S) + re.findall(r"<script>(.*?)</script>", text, re.S)
@@ -217,8 +226,16 @@ def test_the_page_is_in_the_language_asked_for(tmp_path, language, tag):
 def test_first_screen_has_headline_causes_matrix_and_unanswered_in_this_order(plain):
     text = plain["html"].decode()
     report = samples.sample_report(16, 1)
-    marks = ["<h1>" + report["headline"].split(".")[0], 'class="verdicts"', 'id="next-title"', report["causes"][0]["title"], 'id="matrix-title"',
-             'id="open-title"', 'id="charts-title"', 'id="hosts-title"']
+    marks = [
+        "<h1>" + report["headline"].split(".")[0],
+        'class="verdicts"',
+        'id="next-title"',
+        report["causes"][0]["title"],
+        'id="matrix-title"',
+        'id="open-title"',
+        'id="charts-title"',
+        'id="hosts-title"',
+    ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
 
@@ -259,7 +276,13 @@ def test_csv_has_a_row_a_host_and_check(plain):
     rows = csv_rows(plain["csv"])
     assert len(rows) == sum(max(len(host["findings"]), 1) for host in report["hosts"])
     cores = next(row for row in rows if row["check"] == "compute.cores_per_gpu" and row["status"] == "fail")
-    assert (cores["actual"], cores["required"], cores["unit"], cores["verdict"], cores["item"]) == ("0.25", "4 to 8", "cores", "not_ready", "compute")
+    assert (cores["actual"], cores["required"], cores["unit"], cores["verdict"], cores["item"]) == (
+        "0.25",
+        "4 to 8",
+        "cores",
+        "not_ready",
+        "compute",
+    )
 
 
 def test_csv_has_a_row_for_a_host_that_was_not_judged(plain):
@@ -326,9 +349,17 @@ def test_junit_kinds_and_counts(plain):
     assert int(root.get("tests")) == sum(int(suite.get("tests")) for suite in suites.values())
 
 
-@pytest.mark.parametrize("status, answers, expected", [
-    ("unknown", True, "error"), ("unknown", False, "skipped"), ("waived", True, "skipped"), ("not_applicable", True, "skipped"), ("fail", False, "failure"),
-    ("warn", True, "system-out")])
+@pytest.mark.parametrize(
+    "status, answers, expected",
+    [
+        ("unknown", True, "error"),
+        ("unknown", False, "skipped"),
+        ("waived", True, "skipped"),
+        ("not_applicable", True, "skipped"),
+        ("fail", False, "failure"),
+        ("warn", True, "system-out"),
+    ],
+)
 def test_junit_kind_of_each_status(tmp_path, status, answers, expected):
     report = samples.sample_report(1)
     finding = next(entry for entry in report["hosts"][0]["findings"] if entry["check"] == "gpu.count")
@@ -388,7 +419,14 @@ def test_prometheus_values(plain):
 
 def test_prometheus_leaves_out_what_is_no_number(tmp_path):
     report = samples.sample_report(1)
-    report["hosts"][0]["metrics"] = {"word": "x", "nothing": None, "not_a_number": float("nan"), "endless": float("inf"), "truth": True, "number": 1.5}
+    report["hosts"][0]["metrics"] = {
+        "word": "x",
+        "nothing": None,
+        "not_a_number": float("nan"),
+        "endless": float("inf"),
+        "truth": True,
+        "number": 1.5,
+    }
     text = render(tmp_path, report)["prometheus"].decode()
     assert sorted(re.findall(r'metric="(\w+)"', text)) == ["number", "truth"]
 
@@ -404,7 +442,9 @@ def test_prometheus_pleases_promtool(which, request):
     promtool = shutil.which("promtool")
     if not promtool:
         pytest.skip("promtool is not installed (Debian: prometheus)")
-    done = subprocess.run([promtool, "check", "metrics"], input=request.getfixturevalue(which)["prometheus"], capture_output=True, check=False, timeout=60)
+    done = subprocess.run(
+        [promtool, "check", "metrics"], input=request.getfixturevalue(which)["prometheus"], capture_output=True, check=False, timeout=60
+    )
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -455,10 +495,24 @@ def test_every_text_is_there_in_both_languages_with_the_same_placeholders():
             assert fields(one) == fields(chinese), key
 
 
-@pytest.mark.parametrize("value, unit, shown", [
-    (1209462790144, "bytes", "1.10 TiB"), (0.8123, "fraction", "81.2 %"), (2.02, "ratio", "2.02×"), (90061, "seconds", "1 d 1 h"), (5400, "seconds", "1 h 30 min"),
-    (0.35, "seconds", "0.35 s"), (25_000_000_000, "bits_per_second", "25 Gbit/s"), (999_999_999_999, "bits_per_second", "1 Tbit/s"), (None, "bytes", "–"),
-    (True, "", "yes"), ([1, 2], "count", "1, 2"), ("\u202e", "", "‹U+202E›"), (3.5, "samples/s", "3.5 samples/s")])
+@pytest.mark.parametrize(
+    "value, unit, shown",
+    [
+        (1209462790144, "bytes", "1.10 TiB"),
+        (0.8123, "fraction", "81.2 %"),
+        (2.02, "ratio", "2.02×"),
+        (90061, "seconds", "1 d 1 h"),
+        (5400, "seconds", "1 h 30 min"),
+        (0.35, "seconds", "0.35 s"),
+        (25_000_000_000, "bits_per_second", "25 Gbit/s"),
+        (999_999_999_999, "bits_per_second", "1 Tbit/s"),
+        (None, "bytes", "–"),
+        (True, "", "yes"),
+        ([1, 2], "count", "1, 2"),
+        ("\u202e", "", "‹U+202E›"),
+        (3.5, "samples/s", "3.5 samples/s"),
+    ],
+)
 def test_numbers_for_people(value, unit, shown):
     assert figures.human(value, unit, "en") == shown
 

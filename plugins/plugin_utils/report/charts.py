@@ -40,8 +40,13 @@ class Distributions:
         """[(title, SVG)] of the charts that say something: at least one host with a value."""
         text = self.view.text
         kinds = (
-            ("gpus", _ranked), ("ram", lambda c, v: _binned(c, v, _RAM_EDGES, "×")), ("cores", lambda c, v: _binned(c, v, _CORE_EDGES, "")),
-            ("links", _by_rate), ("driver", _ranked), ("distribution", _ranked))
+            ("gpus", _ranked),
+            ("ram", lambda c, v: _binned(c, v, _RAM_EDGES, "×")),
+            ("cores", lambda c, v: _binned(c, v, _CORE_EDGES, "")),
+            ("links", _by_rate),
+            ("driver", _ranked),
+            ("distribution", _ranked),
+        )
         for key, order in kinds:
             counts = self.counts[key]
             if any(value is not None for value in counts):
@@ -65,9 +70,16 @@ def _bin(value, edges):
 
 def _fastest(network):
     """Bits per second of the fastest port that is up."""
-    rates = [entry.get("speed_bits_per_second") for entry in network.get("interfaces") or []
-             if isinstance(entry, dict) and entry.get("kind") == "ethernet" and entry.get("state") == "up"]
-    rates += [entry.get("rate_bits_per_second") for entry in network.get("rdma_ports") or [] if isinstance(entry, dict) and entry.get("state") == "active"]
+    rates = [
+        entry.get("speed_bits_per_second")
+        for entry in network.get("interfaces") or []
+        if isinstance(entry, dict) and entry.get("kind") == "ethernet" and entry.get("state") == "up"
+    ]
+    rates += [
+        entry.get("rate_bits_per_second")
+        for entry in network.get("rdma_ports") or []
+        if isinstance(entry, dict) and entry.get("state") == "active"
+    ]
     return max((rate for rate in rates if is_number(rate) and rate > 0), default=None)
 
 
@@ -86,11 +98,13 @@ def _ranked(counts, view):
 
 def _by_rate(counts, view):
     known = sorted((rate for rate in counts if rate is not None), reverse=True)
-    return [(link_rate(rate), counts[rate], False) for rate in known[:ROWS + 2]] + _unknown(counts, view)
+    return [(link_rate(rate), counts[rate], False) for rate in known[: ROWS + 2]] + _unknown(counts, view)
 
 
 def _binned(counts, view, edges, suffix):
-    names = [f"< {edges[0]:g}{suffix}"] + [f"{low:g}–{high:g}{suffix}" for low, high in zip(edges, edges[1:])] + [f"≥ {edges[-1]:g}{suffix}"]
+    names = (
+        [f"< {edges[0]:g}{suffix}"] + [f"{low:g}–{high:g}{suffix}" for low, high in zip(edges, edges[1:])] + [f"≥ {edges[-1]:g}{suffix}"]
+    )
     return [(name, counts[index], False) for index, name in enumerate(names)] + _unknown(counts, view)
 
 
@@ -105,9 +119,13 @@ def bars(title, rows):
         top = number * step
         length = round((width - start - 48) * count / most, 1)
         short = _fitted(label)
-        out.append(f'<g><title>{for_html(label)}: {count}</title><text class="label" x="{start - 8}" y="{top + 15}" text-anchor="end">{for_html(short)}</text>'
-                   f'<rect class="{"bar muted" if muted else "bar"}" x="{start}" y="{top + 4}" width="{max(length, 1 if count else 0)}" height="14" rx="2"/>'
-                   f'<text class="count" x="{start + length + 6}" y="{top + 15}">{count}</text></g>')
+        out.append(
+            f"<g><title>{for_html(label)}: {count}</title>"
+            f'<text class="label" x="{start - 8}" y="{top + 15}" text-anchor="end">{for_html(short)}</text>'
+            f'<rect class="{"bar muted" if muted else "bar"}" x="{start}" y="{top + 4}" width="{max(length, 1 if count else 0)}" '
+            'height="14" rx="2"/>'
+            f'<text class="count" x="{start + length + 6}" y="{top + 15}">{count}</text></g>'
+        )
     return "".join(out) + "</svg>"
 
 
@@ -131,9 +149,18 @@ def verdict_bar(title, segments):
     said = "; ".join(f"{label}: {count}" for _key, label, count in segments)
     shown = [segment for segment in segments if segment[2]]
     space = 1000 - 4 * max(len(shown) - 1, 0)
-    out, left = [f'<svg class="verdicts" viewBox="0 0 1000 14" preserveAspectRatio="none" role="img" aria-label="{for_html(title + ": " + said)}">'], 0.0
+    out, left = (
+        [
+            '<svg class="verdicts" viewBox="0 0 1000 14" preserveAspectRatio="none" role="img" '
+            f'aria-label="{for_html(title + ": " + said)}">'
+        ],
+        0.0,
+    )
     for key, label, count in shown:
         width = space * count / total
-        out.append(f'<rect class="fill-{key}" x="{left:.2f}" y="0" width="{width:.2f}" height="14"><title>{for_html(label)}: {count}</title></rect>')
+        out.append(
+            f'<rect class="fill-{key}" x="{left:.2f}" y="0" width="{width:.2f}" height="14">'
+            f"<title>{for_html(label)}: {count}</title></rect>"
+        )
         left += width + 4
     return "".join(out) + "</svg>"

@@ -19,8 +19,10 @@ TEXT_LIMIT = 1000
 
 # Controls, separators that break a line in some reader, bidirectional overrides (a name that reads backwards), zero-width
 # characters, interlinear and tag characters, lone surrogates (bytes that weren't UTF-8) and the noncharacters XML forbids.
-_ODD = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff\ud800-\udfff"
-                  "\U0001fffe\U0001ffff\U000e0000-\U000e007f]")
+_ODD = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff\ud800-\udfff"
+    "\U0001fffe\U0001ffff\U000e0000-\U000e007f]"
+)
 
 
 def display(value, limit=TEXT_LIMIT):

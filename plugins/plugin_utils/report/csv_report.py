@@ -13,7 +13,22 @@ import io
 
 from .clean import display, is_number
 
-COLUMNS = ("host", "groups", "policy", "verdict", "item", "check", "title", "status", "actual", "required", "unit", "message", "advice", "source")
+COLUMNS = (
+    "host",
+    "groups",
+    "policy",
+    "verdict",
+    "item",
+    "check",
+    "title",
+    "status",
+    "actual",
+    "required",
+    "unit",
+    "message",
+    "advice",
+    "source",
+)
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
@@ -24,13 +39,29 @@ def pieces(view):
     buffer.write("\ufeff")
     writer.writerow(COLUMNS)
     for name, host in zip(view.names, view.report["hosts"]):
-        first = [_text(name), _text(", ".join(str(group) for group in host.get("groups") or [])), _text(host.get("policy")), _text(host.get("verdict"))]
+        first = [
+            _text(name),
+            _text(", ".join(str(group) for group in host.get("groups") or [])),
+            _text(host.get("policy")),
+            _text(host.get("verdict")),
+        ]
         findings = view.findings(host)
         for check, finding in findings:
-            writer.writerow(first + [
-                _text(check.item), _text(check.key), _text(check.title), _text(finding.get("status")), _value(finding.get("actual")),
-                _text(view.required(check, finding)), _text(check.unit), _text(view.message(finding)),
-                _text(view.advice(check, finding)), _text(view.sources(finding))])
+            writer.writerow(
+                first
+                + [
+                    _text(check.item),
+                    _text(check.key),
+                    _text(check.title),
+                    _text(finding.get("status")),
+                    _value(finding.get("actual")),
+                    _text(view.required(check, finding)),
+                    _text(check.unit),
+                    _text(view.message(finding)),
+                    _text(view.advice(check, finding)),
+                    _text(view.sources(finding)),
+                ]
+            )
         if not findings:
             writer.writerow(first + ["", "", "", "", "", "", "", _text(view.reason(host)), "", ""])
         yield buffer.getvalue()

@@ -17,7 +17,13 @@ _OPEN = ("fail", "unknown", "warn", "waived")
 
 def fragment(view, host, document, inputs):
     """The HTML of one host's body. `document` and `inputs` may be None."""
-    parts = [_facts_line(view, host, document), _errors(view, host), _checklist(view, host), _findings(view, host), _form(view, host, inputs)]
+    parts = [
+        _facts_line(view, host, document),
+        _errors(view, host),
+        _checklist(view, host),
+        _findings(view, host),
+        _form(view, host, inputs),
+    ]
     parts += [_metrics(view, host), _absent(view, host)]
     return "".join(part for part in parts if part)
 
@@ -34,7 +40,7 @@ def _facts_line(view, host, document):
         said.append(view.text("groups_line", groups=", ".join(map(str, host["groups"]))))
     line = " · ".join(for_html(text) for text in said)
     if document and document.get("collected_at"):
-        line += f' · {for_html(view.text("collected"))} {time_html(document["collected_at"])}'
+        line += f" · {for_html(view.text('collected'))} {time_html(document['collected_at'])}"
     return f'<p class="meta">{line}</p>'
 
 
@@ -42,7 +48,9 @@ def _errors(view, host):
     errors = host.get("errors") or []
     if not errors:
         return ""
-    lines = "".join(f'<li><code>{for_html(error.get("kind"), 60)}</code> {for_html(pick(error.get("message"), view.language))}</li>' for error in errors)
+    lines = "".join(
+        f"<li><code>{for_html(error.get('kind'), 60)}</code> {for_html(pick(error.get('message'), view.language))}</li>" for error in errors
+    )
     return f'<h4>{for_html(view.text("errors"))}</h4><ul class="errors">{lines}</ul>'
 
 
@@ -51,9 +59,12 @@ def _checklist(view, host):
     shown = [item for item in view.items if item in FIVE or item in checklist]
     if not checklist:
         return ""
-    cells = "".join(f'<li><span class="m {for_html(checklist.get(item, "not_applicable"), 40)}" aria-hidden="true"></span>'
-                    f'<b>{for_html(item_text(view.language, item))}</b> {for_html(status_text(view.language, checklist.get(item, "not_applicable")))}</li>'
-                    for item in shown)
+    cells = "".join(
+        f'<li><span class="m {for_html(checklist.get(item, "not_applicable"), 40)}" aria-hidden="true"></span>'
+        f"<b>{for_html(item_text(view.language, item))}</b> "
+        f"{for_html(status_text(view.language, checklist.get(item, 'not_applicable')))}</li>"
+        for item in shown
+    )
     return f'<h4>{for_html(view.text("checklist"))}</h4><ul class="checklist">{cells}</ul>'
 
 
@@ -68,11 +79,14 @@ def figure(value, unit, language):
 
 def _finding_row(view, check, finding):
     status = finding.get("status")
-    row = (f'<tr class="f"><td><span class="m {for_html(status, 40)}" aria-hidden="true"></span>{for_html(status_text(view.language, status))}</td>'
-           f'<th scope="row">{for_html(check.title)} <code>{for_html(check.key, 120)}</code></th>'
-           f'<td class="num" data-l="{view.text("actual")}">{figure(finding.get("actual"), check.unit, view.language)}</td>'
-           f'<td class="num" data-l="{view.text("required")}">{for_html(view.required(check, finding) or "–", 300)}</td>'
-           f'<td class="src" data-l="{view.text("source")}">{for_html(view.sources(finding) or "–", 300)}</td></tr>')
+    row = (
+        f'<tr class="f"><td><span class="m {for_html(status, 40)}" aria-hidden="true"></span>'
+        f"{for_html(status_text(view.language, status))}</td>"
+        f'<th scope="row">{for_html(check.title)} <code>{for_html(check.key, 120)}</code></th>'
+        f'<td class="num" data-l="{view.text("actual")}">{figure(finding.get("actual"), check.unit, view.language)}</td>'
+        f'<td class="num" data-l="{view.text("required")}">{for_html(view.required(check, finding) or "–", 300)}</td>'
+        f'<td class="src" data-l="{view.text("source")}">{for_html(view.sources(finding) or "–", 300)}</td></tr>'
+    )
     if status not in _OPEN:
         return row
     advice = view.advice(check, finding)
@@ -87,8 +101,11 @@ def _finding_row(view, check, finding):
 def command(view, text):
     """A command with its copy button."""
     shown = for_html(text)
-    return (f'<div class="cmd"><code>{shown}</code><button type="button" class="copy" aria-label="{for_html(view.text("copy_label", command=text))}">'
-            f'{for_html(view.text("copy"))}</button></div>')
+    return (
+        f'<div class="cmd"><code>{shown}</code>'
+        f'<button type="button" class="copy" aria-label="{for_html(view.text("copy_label", command=text))}">'
+        f"{for_html(view.text('copy'))}</button></div>"
+    )
 
 
 def _table(view, rows):
@@ -102,11 +119,12 @@ def _findings(view, host):
         return "" if host.get("errors") else f'<p class="quiet">{for_html(view.text("findings_none"))}</p>'
     loud = [_finding_row(view, *pair) for pair in found if pair[1].get("status") in _OPEN]
     calm = [_finding_row(view, *pair) for pair in found if pair[1].get("status") not in _OPEN]
-    html = f'<h4>{for_html(view.text("findings"))}</h4>'
+    html = f"<h4>{for_html(view.text('findings'))}</h4>"
     if loud:
         html += _table(view, "".join(loud))
     if calm:
-        html += f'<details class="fold"><summary>{for_html(view.text("passed_checks", n=len(calm)))}</summary>{_table(view, "".join(calm))}</details>'
+        title = for_html(view.text("passed_checks", n=len(calm)))
+        html += f'<details class="fold"><summary>{title}</summary>{_table(view, "".join(calm))}</details>'
     return html
 
 
@@ -115,13 +133,14 @@ def _form(view, host, inputs):
     missing = host.get("missing_form") or []
     if not form and not missing:
         return ""
-    html = f'<h4>{for_html(view.text("form"))}</h4>'
+    html = f"<h4>{for_html(view.text('form'))}</h4>"
     if form:
         lines = ""
         for key, value in form.items():
             field = workload.ARGUMENT_SPEC.get(key) or {}
             about = pick(field.get("description"), view.language)
-            lines += f'<div><dt title="{for_html(about)}">{for_html(key, 80)}</dt><dd>{figure(value, field.get("unit"), view.language)}</dd></div>'
+            shown = figure(value, field.get("unit"), view.language)
+            lines += f'<div><dt title="{for_html(about)}">{for_html(key, 80)}</dt><dd>{shown}</dd></div>'
         html += f'<dl class="form">{lines}</dl>'
     elif inputs is not None:
         html += f'<p class="quiet">{for_html(view.text("form_none"))}</p>'
@@ -131,22 +150,30 @@ def _form(view, host, inputs):
 
 
 def _metrics(view, host):
+    rows = ""
     metrics = host.get("metrics") or {}
-    if not metrics:
-        return ""
-    rows = "".join(f'<tr><th scope="row"><code>{for_html(name, 120)}</code></th><td class="num">{for_html(human(value, view.unit(name), view.language), 300)}</td>'
-                   f'<td class="num">{for_html(exact(value, view.unit(name)), 300)}</td></tr>' for name, value in metrics.items())
-    heads = "".join(f'<th scope="col">{for_html(view.text(key))}</th>' for key in ("metric", "value", "exact"))
-    return (f'<details class="fold"><summary>{for_html(view.text("metrics_title"))} ({len(metrics)})</summary>'
-            f'<div class="wide"><table class="plain"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>')
+    for name, value in metrics.items():
+        unit = view.unit(name)
+        rows += f'<tr><th scope="row"><code>{for_html(name, 120)}</code></th>'
+        rows += f'<td class="num">{for_html(human(value, unit, view.language), 300)}</td>'
+        rows += f'<td class="num">{for_html(exact(value, unit), 300)}</td></tr>'
+    return _folded(view, "metrics_title", ("metric", "value", "exact"), rows, len(metrics))
 
 
 def _absent(view, host):
+    rows = ""
     absent = host.get("absent") or {}
-    if not absent:
+    for name, reason in absent.items():
+        rows += f'<tr><th scope="row"><code>{for_html(name, 120)}</code></th><td>{for_html(pick(reason, view.language))}</td></tr>'
+    return _folded(view, "absent_title", ("metric", "reason"), rows, len(absent))
+
+
+def _folded(view, title, heads, rows, count):
+    """A folded table with its count in the title, nothing where there are no rows."""
+    if not rows:
         return ""
-    rows = "".join(f'<tr><th scope="row"><code>{for_html(name, 120)}</code></th><td>{for_html(pick(reason, view.language))}</td></tr>'
-                   for name, reason in absent.items())
-    heads = "".join(f'<th scope="col">{for_html(view.text(key))}</th>' for key in ("metric", "reason"))
-    return (f'<details class="fold"><summary>{for_html(view.text("absent_title"))} ({len(absent)})</summary>'
-            f'<div class="wide"><table class="plain"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>')
+    head = "".join(f'<th scope="col">{for_html(view.text(key))}</th>' for key in heads)
+    return (
+        f'<details class="fold"><summary>{for_html(view.text(title))} ({count})</summary>'
+        f'<div class="wide"><table class="plain"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>'
+    )

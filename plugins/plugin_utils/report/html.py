@@ -21,7 +21,19 @@ from markupsafe import Markup
 
 from . import charts, host_detail, marks
 from .clean import display, for_html, json_for_script, pick
-from .view import STATUSES, VERDICTS, causes, counts, item_text, short_model, status_text, unanswered, verdict_rank, verdict_text, without_serials
+from .view import (
+    STATUSES,
+    VERDICTS,
+    causes,
+    counts,
+    item_text,
+    short_model,
+    status_text,
+    unanswered,
+    verdict_rank,
+    verdict_text,
+    without_serials,
+)
 
 SMALL_FLEET = 40
 CAUSES_SHOWN = 4
@@ -30,16 +42,42 @@ ROWS_SHOWN = 200
 FACTS_LIMIT_CHARACTERS = 1_000_000
 PACKED_LIMIT_CHARACTERS = 30_000_000
 _ASSETS = pathlib.Path(__file__).parent / "assets"
-_SCRIPT_TEXTS = ("theme_auto", "theme_light", "theme_dark", "theme", "copied", "copy", "copy_failed", "group_other", "shown", "show_all", "cause_filter",
-                 "no_match", "facts_none", "facts_big", "facts_old_browser", "detail_old_browser", "loading", "yes", "no", "group_prefix", "facts_title")
+_SCRIPT_TEXTS = (
+    "theme_auto",
+    "theme_light",
+    "theme_dark",
+    "theme",
+    "copied",
+    "copy",
+    "copy_failed",
+    "group_other",
+    "shown",
+    "show_all",
+    "cause_filter",
+    "no_match",
+    "facts_none",
+    "facts_big",
+    "facts_old_browser",
+    "detail_old_browser",
+    "loading",
+    "yes",
+    "no",
+    "group_prefix",
+    "facts_title",
+)
 
 
 @functools.lru_cache(maxsize=1)
 def _environment():
     """Every value that a template prints is made showable, then escaped."""
-    return jinja2.Environment(loader=jinja2.FileSystemLoader(str(_ASSETS)), autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                              undefined=jinja2.StrictUndefined,
-                              finalize=lambda value: value if isinstance(value, (Markup, int)) else display(value))
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(_ASSETS)),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: value if isinstance(value, (Markup, int)) else display(value),
+    )
 
 
 def pieces(view, documents=None, inputs=None, hide_serials=False):
@@ -70,20 +108,47 @@ def pieces(view, documents=None, inputs=None, hide_serials=False):
     cause_lines, open_lines = _cause_lines(view), _unanswered_lines(view)
     style, script = _asset("style.css") + marks.style(), _asset("page.js")
     yield from page.generate(
-        view=view, t=view.text, report=view.report, run=view.report["run"], language=view.language, lang_tag="zh-CN" if view.language == "zh" else "en",
-        style=Markup(style), style_hash=_hash(style), script=Markup(script), script_hash=_hash(script), early=Markup(_EARLY), early_hash=_hash(_EARLY),
-        headline=_sentences(pick(view.report.get("headline"), view.language)), policies=_policies(view.report["run"]),
-        bar=Markup(charts.verdict_bar(view.text("verdict_bar"), _verdict_counts(view, all_of_them=True))), verdicts=_verdict_counts(view),
-        causes=cause_lines, causes_shown=CAUSES_SHOWN, hosts_named=HOSTS_NAMED, unanswered=open_lines,
-        items=[(item, item_text(view.language, item)) for item in view.items], rows=_rows(view, order), order=order, hosts=hosts, bodies=bodies,
-        statuses=[(status, status_text(view.language, status)) for status in STATUSES], charts=[(title, Markup(svg)) for title, svg in spread.charts()],
-        index=Markup(json_for_script(_index(view, order, cause_lines + open_lines))), packed=Markup("\n".join(packed)), small=small, finished=Markup(host_detail.time_html(
-            view.report["run"].get("finished") or "")), command=lambda text: Markup(host_detail.command(view, text)), rows_shown=ROWS_SHOWN)
+        view=view,
+        t=view.text,
+        report=view.report,
+        run=view.report["run"],
+        language=view.language,
+        lang_tag="zh-CN" if view.language == "zh" else "en",
+        style=Markup(style),
+        style_hash=_hash(style),
+        script=Markup(script),
+        script_hash=_hash(script),
+        early=Markup(_EARLY),
+        early_hash=_hash(_EARLY),
+        headline=_sentences(pick(view.report.get("headline"), view.language)),
+        policies=_policies(view.report["run"]),
+        bar=Markup(charts.verdict_bar(view.text("verdict_bar"), _verdict_counts(view, all_of_them=True))),
+        verdicts=_verdict_counts(view),
+        causes=cause_lines,
+        causes_shown=CAUSES_SHOWN,
+        hosts_named=HOSTS_NAMED,
+        unanswered=open_lines,
+        items=[(item, item_text(view.language, item)) for item in view.items],
+        rows=_rows(view, order),
+        order=order,
+        hosts=hosts,
+        bodies=bodies,
+        statuses=[(status, status_text(view.language, status)) for status in STATUSES],
+        charts=[(title, Markup(svg)) for title, svg in spread.charts()],
+        index=Markup(json_for_script(_index(view, order, cause_lines + open_lines))),
+        packed=Markup("\n".join(packed)),
+        small=small,
+        finished=Markup(host_detail.time_html(view.report["run"].get("finished") or "")),
+        command=lambda text: Markup(host_detail.command(view, text)),
+        rows_shown=ROWS_SHOWN,
+    )
 
 
 # Runs before the first paint, so that a page is never drawn in the wrong colours.
-_EARLY = ('document.documentElement.classList.add("js");try{var t=localStorage.getItem("gpu-audit-theme");'
-          'if(t)document.documentElement.dataset.theme=t}catch(e){}')
+_EARLY = (
+    'document.documentElement.classList.add("js");try{var t=localStorage.getItem("gpu-audit-theme");'
+    "if(t)document.documentElement.dataset.theme=t}catch(e){}"
+)
 
 
 def _asset(name):
@@ -153,17 +218,39 @@ def _cause_lines(view):
     lines = []
     for cause in causes(view):
         first, rest = _sentences(cause["advice"])
-        lines.append({"key": cause["key"], "status": cause["status"], "title": cause["title"], "detail": cause["detail"], "says": first, "command": cause["command"],
-                      "counts": counts(view, cause["hosts"], cause["gpus"], cause["frees"]), "hosts": cause["hosts"], "more": [rest] if rest else []})
+        lines.append(
+            {
+                "key": cause["key"],
+                "status": cause["status"],
+                "title": cause["title"],
+                "detail": cause["detail"],
+                "says": first,
+                "command": cause["command"],
+                "counts": counts(view, cause["hosts"], cause["gpus"], cause["frees"]),
+                "hosts": cause["hosts"],
+                "more": [rest] if rest else [],
+            }
+        )
     return lines
 
 
 def _unanswered_lines(view):
     """The same shape for what has no answer: the items, then what to run; which checks and why when opened."""
     joiner = "、" if view.language == "zh" else ", "
-    return [{"key": entry["key"], "status": "unknown", "title": joiner.join(entry["items"]), "detail": "", "command": entry["command"],
-             "counts": counts(view, entry["hosts"]), "hosts": entry["hosts"], "more": [joiner.join(entry["checks"]), *entry["reasons"]],
-             "says": entry["advice"] or joiner.join(entry["reasons"])} for entry in unanswered(view)]
+    return [
+        {
+            "key": entry["key"],
+            "status": "unknown",
+            "title": joiner.join(entry["items"]),
+            "detail": "",
+            "command": entry["command"],
+            "counts": counts(view, entry["hosts"]),
+            "hosts": entry["hosts"],
+            "more": [joiner.join(entry["checks"]), *entry["reasons"]],
+            "says": entry["advice"] or joiner.join(entry["reasons"]),
+        }
+        for entry in unanswered(view)
+    ]
 
 
 def _rows(view, order):
@@ -173,12 +260,18 @@ def _rows(view, order):
         host = view.report["hosts"][index]
         verdict = host.get("verdict") if host.get("verdict") in VERDICTS else "error"
         checklist = host.get("checklist") or {}
-        cells = "".join(f'<td class="c {checklist[item]}">{words[checklist[item]]}</td>' if checklist.get(item) in words else '<td class="c none">–</td>'
-                        for item in view.items)
+        cells = "".join(
+            f'<td class="c {checklist[item]}">{words[checklist[item]]}</td>'
+            if checklist.get(item) in words
+            else '<td class="c none">–</td>'
+            for item in view.items
+        )
         late = ' class="late"' if place >= ROWS_SHOWN else ""
-        yield Markup(f'<tr{late} data-i="{index}"><th scope="row"><a href="#h{index}">{for_html(view.names[index])}</a></th>'
-                     f'<td class="v"><span class="vm {verdict}" aria-hidden="true"></span>{for_html(view.verdict(host))}</td>'
-                     f'<td class="g">{for_html(view.gpu_label(host))}</td>{cells}</tr>\n')
+        yield Markup(
+            f'<tr{late} data-i="{index}"><th scope="row"><a href="#h{index}">{for_html(view.names[index])}</a></th>'
+            f'<td class="v"><span class="vm {verdict}" aria-hidden="true"></span>{for_html(view.verdict(host))}</td>'
+            f'<td class="g">{for_html(view.gpu_label(host))}</td>{cells}</tr>\n'
+        )
 
 
 def _index(view, order, lines):
@@ -194,13 +287,28 @@ def _index(view, order, lines):
         loud = [check.title for check, finding in view.findings(host) if finding.get("status") in ("fail", "warn")]
         hardware = host.get("hardware") or {}
         searched = [view.names[index], view.gpu_label(host), view.verdict(host), display(hardware.get("driver_version"), 60), *loud]
-        entries.append({"n": view.names[index], "v": host.get("verdict") if host.get("verdict") in VERDICTS else "error", "m": _model(view, hardware),
-                        "g": [display(group, 80) for group in host.get("groups") or []], "o": place[index], "c": of_host.get(index, []),
-                        "s": " ".join(str(part) for part in searched).lower()[:600], "p": hardware.get("gpu_count") or 0})
-    return {"hosts": entries, "texts": {key: _template_text(view, key) for key in _SCRIPT_TEXTS}, "language": "zh-CN" if view.language == "zh" else "en",
-            "verdicts": {verdict: verdict_text(view.language, verdict) for verdict in VERDICTS}, "verdictOrder": list(VERDICTS),
-            "statusOrder": [status_text(view.language, status) for status in STATUSES], "rowsShown": ROWS_SHOWN,
-            "causes": {line["key"]: display(line["title"], 80) for line in lines}}
+        entries.append(
+            {
+                "n": view.names[index],
+                "v": host.get("verdict") if host.get("verdict") in VERDICTS else "error",
+                "m": _model(view, hardware),
+                "g": [display(group, 80) for group in host.get("groups") or []],
+                "o": place[index],
+                "c": of_host.get(index, []),
+                "s": " ".join(str(part) for part in searched).lower()[:600],
+                "p": hardware.get("gpu_count") or 0,
+            }
+        )
+    return {
+        "hosts": entries,
+        "texts": {key: _template_text(view, key) for key in _SCRIPT_TEXTS},
+        "language": "zh-CN" if view.language == "zh" else "en",
+        "verdicts": {verdict: verdict_text(view.language, verdict) for verdict in VERDICTS},
+        "verdictOrder": list(VERDICTS),
+        "statusOrder": [status_text(view.language, status) for status in STATUSES],
+        "rowsShown": ROWS_SHOWN,
+        "causes": {line["key"]: display(line["title"], 80) for line in lines},
+    }
 
 
 def _model(view, hardware):

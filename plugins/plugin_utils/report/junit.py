@@ -19,7 +19,8 @@ def pieces(view):
     """The text of the file, a suite at a time. The totals stand first, so every suite is counted before the first is written."""
     totals = [_counts(host) for host in view.report["hosts"]]
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield f'<testsuites name={_attribute("gpu_audit " + str(view.report["run"].get("id") or ""))}{_numbers([sum(column) for column in zip(*totals)] or [0] * 4)}>\n'
+    name = _attribute("gpu_audit " + str(view.report["run"].get("id") or ""))
+    yield f"<testsuites name={name}{_numbers([sum(column) for column in zip(*totals)] or [0] * 4)}>\n"
     for name, host, counts in zip(view.names, view.report["hosts"], totals):
         yield "".join(_suite(view, name, host, counts))
     yield "</testsuites>\n"
@@ -55,8 +56,14 @@ def _suite(view, name, host, counts):
     stamp = str(view.report["run"].get("finished") or "").removesuffix("Z")
     yield f"  <testsuite name={_attribute(name)}{_numbers(counts)} timestamp={_attribute(stamp)}>\n    <properties>\n"
     hardware = host.get("hardware") or {}
-    properties = {"verdict": host.get("verdict"), "reason": view.reason(host), "policy": host.get("policy"), "groups": ", ".join(map(str, host.get("groups") or [])),
-                  "gpus": view.gpu_label(host), "driver_version": hardware.get("driver_version")}
+    properties = {
+        "verdict": host.get("verdict"),
+        "reason": view.reason(host),
+        "policy": host.get("policy"),
+        "groups": ", ".join(map(str, host.get("groups") or [])),
+        "gpus": view.gpu_label(host),
+        "driver_version": hardware.get("driver_version"),
+    }
     for key, value in properties.items():
         if value:
             yield f"      <property name={_attribute(key)} value={_attribute(value)}/>\n"
@@ -84,7 +91,11 @@ def _case(view, name, check, finding):
     lines = [message, f"{view.text('actual')}: {display(actual)}", f"{view.text('required')}: {view.required(check, finding)}"]
     if is_number(finding.get("actual")) and check.unit:
         lines[1] += f" ({finding['actual']} {check.unit})"
-    for label, value in (("advice", view.advice(check, finding)), ("run_it", view.command(check, finding)), ("source", view.sources(finding))):
+    for label, value in (
+        ("advice", view.advice(check, finding)),
+        ("run_it", view.command(check, finding)),
+        ("source", view.sources(finding)),
+    ):
         if value:
             lines.append(f"{view.text(label)}: {value}")
     body = escape("\n".join(display(line) for line in lines))

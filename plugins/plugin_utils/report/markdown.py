@@ -43,7 +43,8 @@ def pieces(view):
     if run.get("partial"):
         yield f"> {text('partial')}\n\n"
     shown = [f"{verdict_text(view.language, verdict)} {summary[verdict]}" for verdict in reversed(VERDICTS) if summary.get(verdict)]
-    yield f"{text('md_counts')}: {' · '.join(shown)}  \n{text('run_finished')}: {plain(run.get('finished'))} · {text('run_id')}: {code(run.get('id') or '')}\n\n"
+    yield f"{text('md_counts')}: {' · '.join(shown)}  \n"
+    yield f"{text('run_finished')}: {plain(run.get('finished'))} · {text('run_id')}: {code(run.get('id') or '')}\n\n"
     yield from _causes(view)
     yield from _unanswered(view)
     yield from _matrix(view)
@@ -77,8 +78,10 @@ def _unanswered(view):
     if not entries:
         yield view.text("unanswered_none") + "\n"
     for entry in entries:
-        yield (f"- **{plain(', '.join(entry['items']))}** ({counts(view, entry['hosts'])}): {plain('; '.join(entry['checks']))}. "
-               f"{plain(entry['advice'] or '; '.join(entry['reasons']), 1000)}{' ' + code(entry['command']) if entry['command'] else ''}\n")
+        yield (
+            f"- **{plain(', '.join(entry['items']))}** ({counts(view, entry['hosts'])}): {plain('; '.join(entry['checks']))}. "
+            f"{plain(entry['advice'] or '; '.join(entry['reasons']), 1000)}{' ' + code(entry['command']) if entry['command'] else ''}\n"
+        )
     yield "\n"
 
 
@@ -122,6 +125,7 @@ def _host_lines(view, host, found):
         status = finding.get("status")
         line = f"- {MARKS.get(status, '?')} **{plain(check.title)}** ({status_text(view.language, status)}): {plain(view.message(finding))}"
         if finding.get("actual") is not None:
-            line += f" {view.text('actual')}: {plain(human(finding['actual'], check.unit, view.language))}; {view.text('required')}: {plain(view.required(check, finding))}."
+            line += f" {view.text('actual')}: {plain(human(finding['actual'], check.unit, view.language))}; "
+            line += f"{view.text('required')}: {plain(view.required(check, finding))}."
         advice = view.advice(check, finding)
         yield line + (f" *{plain(advice)}*" if advice else "") + "\n"

@@ -13,10 +13,22 @@ _LINE = "fill='none' stroke='{c}' stroke-linecap='round' stroke-linejoin='round'
 # classes: (colour variable, colour on paper, path)
 _SHAPES = {
     ("pass", "ready"): ("pass", "#2c7a51", "<path " + _LINE + "'2.2' d='M2.5 8.5l3.7 3.7 7.3-8.2'/>"),
-    ("warn", "ready_with_warnings"): ("warn", "#8a5a00", "<path fill='{c}' fill-rule='evenodd' d='M8 1.2L15.4 14.4H.6zM7.1 6v4h1.8V6zm0 5.2v1.7h1.8v-1.7z'/>"),
-    ("fail", "not_ready"): ("fail", "#b03a2e", "<path fill='{c}' fill-rule='evenodd' d='M5 1h6l4 4v6l-4 4H5l-4-4V5zm-.3 4.9L6.8 8l-2.1 2.1 1.2 1.2L8 9.2l2.1 2.1 "
-                                               "1.2-1.2L9.2 8l2.1-2.1-1.2-1.2L8 6.8 5.9 4.7z'/>"),
-    ("unknown", "unproven"): ("unknown", "#5a5f96", "<path " + _LINE + "'2.1' d='M5 5.6A3 3 0 1 1 9.4 8.2C8.5 8.8 8 9.3 8 10.5M8 13.2v.3'/>"),
+    ("warn", "ready_with_warnings"): (
+        "warn",
+        "#8a5a00",
+        "<path fill='{c}' fill-rule='evenodd' d='M8 1.2L15.4 14.4H.6zM7.1 6v4h1.8V6zm0 5.2v1.7h1.8v-1.7z'/>",
+    ),
+    ("fail", "not_ready"): (
+        "fail",
+        "#b03a2e",
+        "<path fill='{c}' fill-rule='evenodd' d='M5 1h6l4 4v6l-4 4H5l-4-4V5zm-.3 4.9L6.8 8l-2.1 2.1 1.2 1.2L8 9.2l2.1 2.1 "
+        "1.2-1.2L9.2 8l2.1-2.1-1.2-1.2L8 6.8 5.9 4.7z'/>",
+    ),
+    ("unknown", "unproven"): (
+        "unknown",
+        "#5a5f96",
+        "<path " + _LINE + "'2.1' d='M5 5.6A3 3 0 1 1 9.4 8.2C8.5 8.8 8 9.3 8 10.5M8 13.2v.3'/>",
+    ),
     ("waived",): ("waived", "#2a7580", "<path " + _LINE + "'1.9' d='M8 2.2L13.8 8 8 13.8 2.2 8z'/>"),
     ("not_applicable",): ("none", "#6b7278", "<path " + _LINE + "'1.6' d='M4.5 8h7'/>"),
     ("unreachable",): ("none", "#6b7278", "<path " + _LINE + "'2' d='M1.5 8h4M10.5 8h4M6 4.5v7M10 4.5v7'/>"),

@@ -21,14 +21,26 @@ def pieces(view):
     rows = sorted(zip(view.names, view.report["hosts"]), key=lambda row: row[0])
     codes = ", ".join(f"{code} {status}" for status, code in CODES.items())
     families = {
-        "check_status": (f"Result of a check on a host: {codes}; a check that does not apply is left out.", lambda: _check_status(view, rows)),
-        "checklist_status": (f"State of a checklist item on a host: {codes}; an item that does not apply is left out.", lambda: _checklist(rows)),
+        "check_status": (
+            f"Result of a check on a host: {codes}; a check that does not apply is left out.",
+            lambda: _check_status(view, rows),
+        ),
+        "checklist_status": (
+            f"State of a checklist item on a host: {codes}; an item that does not apply is left out.",
+            lambda: _checklist(rows),
+        ),
         "findings": ("Findings of a host by status.", lambda: _findings(rows)),
         "host_verdict": ("1 for the verdict that a host has, 0 for the others.", lambda: _host_verdict(rows)),
         "hosts": ("Hosts of the run by verdict.", lambda: _hosts(view)),
-        "metric": ("Value of a metric on a host, in the unit that the label unit names; one that is not known is left out.", lambda: _metric(view, rows)),
+        "metric": (
+            "Value of a metric on a host, in the unit that the label unit names; one that is not known is left out.",
+            lambda: _metric(view, rows),
+        ),
         "run_finished_timestamp_seconds": ("When the run was finished, seconds since 1970.", lambda: _moment(run.get("finished"))),
-        "run_info": ("1; the labels say what was run.", lambda: [(_labels(collection_version=run.get("collection_version"), run=run.get("id")), 1)]),
+        "run_info": (
+            "1; the labels say what was run.",
+            lambda: [(_labels(collection_version=run.get("collection_version"), run=run.get("id")), 1)],
+        ),
         "run_partial": ("1 when the run was interrupted before every host had been tried.", lambda: [("", 1 if run.get("partial") else 0)]),
         "run_started_timestamp_seconds": ("When the run was started, seconds since 1970.", lambda: _moment(run.get("started"))),
     }

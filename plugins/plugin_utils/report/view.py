@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from .. import findings as judged
+from .. import findings as judged, messages
 from . import texts
 from .clean import display, display_names, pick
 from .figures import requirement
@@ -19,9 +19,11 @@ STATUSES = ("fail", "unknown", "warn", "waived", "pass", "not_applicable")
 NOT_JUDGED = ("unreachable", "error", "not_tried")
 
 _SECRET_KEYS = frozenset(("uuid", "serial", "mac", "machine_id", "boot_id", "fabric_cluster_uuid", "gpu_uuids", "serial_number"))
-_SECRET_TEXT = re.compile(r"\b(?:GPU|MIG)-(?:GPU-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:/\d+/\d+)?"
-                          r"|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"
-                          r"|(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?:(?::[0-9a-fA-F]{2}){2}|(?::[0-9a-fA-F]{2}){14})?(?![0-9a-fA-F:])")
+_SECRET_TEXT = re.compile(
+    r"\b(?:GPU|MIG)-(?:GPU-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:/\d+/\d+)?"
+    r"|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"
+    r"|(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?:(?::[0-9a-fA-F]{2}){2}|(?::[0-9a-fA-F]{2}){14})?(?![0-9a-fA-F:])"
+)
 HIDDEN = "[hidden]"
 
 
@@ -35,12 +37,16 @@ def verdict_rank(verdict):
     return VERDICTS.index(verdict) if verdict in VERDICTS else 1
 
 
+def _capital(text):
+    return text[:1].upper() + text[1:]
+
+
 def verdict_text(language, verdict):
-    return texts.text(language, "verdict_" + verdict) if verdict in VERDICTS else display(verdict, 40)
+    return _capital(messages.text(language, "verdict." + verdict)) if verdict in VERDICTS else display(verdict, 40)
 
 
 def status_text(language, status):
-    return texts.text(language, "status_" + status) if status in STATUSES else display(status, 40)
+    return messages.text(language, "status." + status) if status in STATUSES else display(status, 40)
 
 
 def _item_rank(item):
@@ -48,7 +54,7 @@ def _item_rank(item):
 
 
 def item_text(language, item):
-    return texts.text(language, "item_" + item) if item in ITEMS else display(item, 40)
+    return _capital(messages.text(language, "item." + item)) if item in ITEMS else display(item, 40)
 
 
 def items_shown(report):
@@ -181,11 +187,17 @@ def causes(view):
     """`causes` of the report for reading: [{"key", "status", "title", "detail", "advice", "command", "hosts", "gpus", "frees"}]."""
     said = []
     for number, cause in enumerate(view.report.get("causes") or []):
-        said.append({
-            "key": f"c{number}", "status": cause.get("status") if cause.get("status") in STATUSES else "fail",
-            "title": pick(cause.get("title"), view.language) or str(cause.get("check") or ""), "hosts": _indexes(view, cause),
-            "gpus": cause.get("gpus") or 0, "frees": cause.get("frees") or 0,
-            **{key: pick(cause.get(key), view.language) or "" for key in ("detail", "advice", "command")}})
+        said.append(
+            {
+                "key": f"c{number}",
+                "status": cause.get("status") if cause.get("status") in STATUSES else "fail",
+                "title": pick(cause.get("title"), view.language) or str(cause.get("check") or ""),
+                "hosts": _indexes(view, cause),
+                "gpus": cause.get("gpus") or 0,
+                "frees": cause.get("frees") or 0,
+                **{key: pick(cause.get(key), view.language) or "" for key in ("detail", "advice", "command")},
+            }
+        )
     return said
 
 
@@ -195,14 +207,25 @@ def unanswered(view):
     for entry in view.report.get("unanswered") or []:
         check = view.check(entry.get("check"))
         advice, command = pick(entry.get("advice"), view.language) or "", pick(entry.get("command"), view.language) or ""
-        said = joined.setdefault((advice or check.key, command), {"items": {}, "checks": {}, "reasons": {}, "advice": advice, "command": command, "hosts": {}})
+        said = joined.setdefault(
+            (advice or check.key, command), {"items": {}, "checks": {}, "reasons": {}, "advice": advice, "command": command, "hosts": {}}
+        )
         said["items"][entry.get("item") or check.item] = True
         said["checks"][check.title] = True
         said["reasons"][pick(entry.get("reason"), view.language) or ""] = True
         said["hosts"].update(dict.fromkeys(_indexes(view, entry)))
     ordered = sorted(joined.values(), key=lambda said: -len(said["hosts"]))
-    return [{**said, "key": f"u{number}", "items": [item_text(view.language, item) for item in sorted(said["items"], key=_item_rank)], "checks": list(said["checks"]), "reasons": [text for text in said["reasons"] if text],
-             "hosts": sorted(said["hosts"])} for number, said in enumerate(ordered)]
+    return [
+        {
+            **said,
+            "key": f"u{number}",
+            "items": [item_text(view.language, item) for item in sorted(said["items"], key=_item_rank)],
+            "checks": list(said["checks"]),
+            "reasons": [text for text in said["reasons"] if text],
+            "hosts": sorted(said["hosts"]),
+        }
+        for number, said in enumerate(ordered)
+    ]
 
 
 def _indexes(view, entry):
