@@ -12,7 +12,8 @@ from .policy import CHECKLIST
 
 # One letter an item, so that the table doesn't live by colour.
 _MARKS = {"pass": "+", "warn": "!", "fail": "X", "unknown": "?", "not_applicable": "-", "waived": "w"}
-_STATUS_ORDER = {"fail": 0, "unknown": 1, "warn": 2}
+# Verdict -> the statuses that explain it, worst first.
+_HOLD = {"not_ready": ("fail",), "unproven": ("unknown",), "ready_with_warnings": ("unknown", "warn", "waived")}
 ROW_LIMIT = 60
 
 TEXTS = {
@@ -107,17 +108,31 @@ def verdict_order(host):
 
 
 def reason(host):
-    """Why a host has its verdict, in one line."""
-    if host.get("errors"):
+    """Why a host has its verdict, in one line; for one without facts the tool's own words."""
+    if host.get("verdict") in ("error", "unreachable") and host.get("errors"):
         return clean(host["errors"][0].get("message") or "")
-    found = worst_findings(host, 1)
-    return clean(found[0].get("message") or found[0].get("check")) if found else clean(host.get("reason") or "")
+    return clean(host.get("reason") or "")
 
 
-def worst_findings(host, limit):
-    """The findings that hold a host back, worst first."""
-    held = [entry for entry in host.get("findings") or [] if entry.get("status") in _STATUS_ORDER]
-    return sorted(held, key=lambda entry: _STATUS_ORDER[entry["status"]])[:limit]
+def holding_back(host, checks):
+    """The findings that keep a host from a better verdict, worst first: of one that fails only its failures."""
+    order = _HOLD.get(host.get("verdict"), ())
+    held = []
+    for finding in host.get("findings") or []:
+        answers = finding.get("answers", bool((checks.get(finding.get("check")) or {}).get("answers")))
+        if finding.get("status") in order and (finding["status"] != "unknown" or answers):
+            held.append(finding)
+    return sorted(held, key=lambda finding: order.index(finding["status"]))
+
+
+def told(finding, host, checks):
+    """What a finding says; one whose message is the metric's own reason (it stands under `absent`) is put together again."""
+    if finding.get("message"):
+        return clean(finding["message"], 300)
+    check = checks.get(finding.get("check")) or {}
+    title = check.get("title") or finding.get("check")
+    absent = (host.get("absent") or {}).get(check.get("metric"))
+    return clean("%s: %s" % (title, absent) if absent else title, 300)
 
 
 def lines(report, language, columns=100, paths=()):
@@ -156,10 +171,13 @@ def gate_entry(host, checks):
     """What the gate needs of one host: {"verdict", "reasons": [message], "remedies": [advice or command]}."""
     reasons = [clean(entry.get("message") or "", 300) for entry in host.get("errors") or []]
     remedies = []
-    for finding in worst_findings(host, 3):
+    for finding in holding_back(host, checks)[:3]:
         check = checks.get(finding.get("check")) or {}
-        reasons.append(clean(finding.get("message") or finding.get("check"), 300))
-        remedy = finding.get("advice") or check.get("advice") or finding.get("command") or check.get("command")
+        reasons.append(told(finding, host, checks))
+        # A check's advice is for a bad value; one without a value says itself how to get one.
+        remedy = finding.get("advice") or finding.get("command")
+        if not remedy and finding.get("status") != "unknown":
+            remedy = check.get("advice") or check.get("command")
         if remedy and isinstance(remedy, str):
             remedies.append(clean(remedy, 300))
     if not reasons and host.get("reason"):
@@ -176,7 +194,8 @@ def gate(name, entry, level, language):
     if refused:
         parts = entry["reasons"] if entry else [text(language, "not_judged")]
         remedies = [text(language, "remedy", text=remedy) for remedy in (entry["remedies"] if entry else [])]
-        message = ". ".join([message] + [part.rstrip(".。") for part in parts + remedies if part]) + "."
+        stop = "。" if language == "zh" else ". "
+        message = stop.join([message] + [part.rstrip(".。") for part in parts + remedies if part]) + stop.strip()
     return refused, message
 
 

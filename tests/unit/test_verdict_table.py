@@ -77,7 +77,18 @@ def test_the_gate_says_the_worst_findings_and_the_remedy():
     findings = [{"check": "w", "status": "warn", "message": "a warning"}, {"check": "c", "status": "fail", "message": "GPU 3 has errors."}]
     entry = verdict_table.gate_entry(host("h", "not_ready", findings=findings), report()["checks"])
     message = verdict_table.gate("h", entry, "fail", "en")[1]
-    assert message == "h is below the gate (fail): not ready. GPU 3 has errors. a warning. do: Reset the GPU."
+    assert message == "h is below the gate (fail): not ready. GPU 3 has errors. do: Reset the GPU."
+
+
+def test_an_unproven_host_is_told_what_would_prove_it():
+    checks = {"a": {"title": "Peak VRAM", "metric": "m", "answers": ["vram"], "advice": "Use a larger GPU."}, "b": {"title": "B", "answers": False}}
+    findings = [{"check": "b", "status": "unknown", "message": "nobody asked"}, {"check": "a", "status": "unknown", "advice": "Run the probe."}]
+    entry = verdict_table.gate_entry(host("h", "unproven", findings=findings, absent={"m": "the probe has not been run"}), checks)
+    assert entry == {"verdict": "unproven", "reasons": ["Peak VRAM: the probe has not been run"], "remedies": ["Run the probe."]}
+
+
+def test_in_chinese_sentences_end_in_chinese():
+    assert verdict_table.gate("h", {"verdict": "error", "reasons": ["甲"], "remedies": ["乙。"]}, "fail", "zh")[1].endswith("出错。甲。处理：乙。")
 
 
 def test_progress_lines():
