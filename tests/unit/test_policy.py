@@ -89,31 +89,34 @@ def test_a_circle_is_refused(tmp_path):
         policy.resolve(str(tmp_path / "a.yml"))
 
 
-@pytest.mark.parametrize("text, line, words", [
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpus: {warn: 6}\n", 4, "compute.cores_per_gpu"),
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    wran: 6\n", 5, '"warn"'),
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {bellow: 6}\n", 5, '"below"'),
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {below: six}\n", 5, "needs a number"),
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {below: true}\n", 5, "needs a number"),
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {below: .nan}\n", 5, "needs a number"),
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    item: computer\n", 5, '"compute"'),
-    ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    answers: [computing]\n", 5, '"compute"'),
-    ("name: x\nextend: base\n", 2, '"extends"'),
-    ("name: x\nextends: trainin\n", 2, '"training"'),
-    ("name: x\nextends: base\nchecks:\n  gpu.count: {}\n  gpu.count: {}\n", 5, "given twice"),
-    ("name: x\nname: y\n", 2, "given twice"),
-    ("name: x\nchecks: [1]\n", 2, "map"),
-    ("name: x\nchecks:\n  gpu.count: 3\n", 3, "map"),
-    ("name: x\nchecks:\n  gpu.count: {fail: {below: 1}}\n", 3, "item"),
-    ("name: x\nextends: base\nchecks:\n  mine.own: {item: health, value: 'metrics['}\n", 4, "valid expression"),
-    ("name: x\nextends: base\nchecks:\n  mine.own: {item: health, metric: gpu.counts}\n", 4, '"gpu.count"'),
-    ("name: [x\n", 2, "not valid YAML"),
-    ("", None, "empty"),
-    ("- a\n", 1, "map"),
-    ("schema: other/1\nname: x\n", 1, "trainops.gpu_audit/policy/1"),
-    ("name: !!python/object/apply:os.system [id]\n", 1, "must be text"),
-    ("name: x\ntitle: !!python/name:os.system ''\n", None, "could not determine a constructor"),
-])
+@pytest.mark.parametrize(
+    "text, line, words",
+    [
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpus: {warn: 6}\n", 4, "compute.cores_per_gpu"),
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    wran: 6\n", 5, '"warn"'),
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {bellow: 6}\n", 5, '"below"'),
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {below: six}\n", 5, "needs a number"),
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {below: true}\n", 5, "needs a number"),
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    warn: {below: .nan}\n", 5, "needs a number"),
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    item: computer\n", 5, '"compute"'),
+        ("name: x\nextends: base\nchecks:\n  compute.cores_per_gpu:\n    answers: [computing]\n", 5, '"compute"'),
+        ("name: x\nextend: base\n", 2, '"extends"'),
+        ("name: x\nextends: trainin\n", 2, '"training"'),
+        ("name: x\nextends: base\nchecks:\n  gpu.count: {}\n  gpu.count: {}\n", 5, "given twice"),
+        ("name: x\nname: y\n", 2, "given twice"),
+        ("name: x\nchecks: [1]\n", 2, "map"),
+        ("name: x\nchecks:\n  gpu.count: 3\n", 3, "map"),
+        ("name: x\nchecks:\n  gpu.count: {fail: {below: 1}}\n", 3, "item"),
+        ("name: x\nextends: base\nchecks:\n  mine.own: {item: health, value: 'metrics['}\n", 4, "valid expression"),
+        ("name: x\nextends: base\nchecks:\n  mine.own: {item: health, metric: gpu.counts}\n", 4, '"gpu.count"'),
+        ("name: [x\n", 2, "not valid YAML"),
+        ("", None, "empty"),
+        ("- a\n", 1, "map"),
+        ("schema: other/1\nname: x\n", 1, "trainops.gpu_audit/policy/1"),
+        ("name: !!python/object/apply:os.system [id]\n", 1, "must be text"),
+        ("name: x\ntitle: !!python/name:os.system ''\n", None, "could not determine a constructor"),
+    ],
+)
 def test_errors_name_file_line_key_and_the_nearest_name(tmp_path, text, line, words):
     message = refused(tmp_path, text)
     assert "mine.yml" in message and words in message
@@ -136,8 +139,11 @@ def test_unreadable_and_undecodable_files(tmp_path):
 
 
 def test_spending_never_rises_above_warn(tmp_path):
-    path = write(tmp_path, "name: x\nextends: base\nchecks:\n  power.limit_fraction: {fail: {below: 0.5}}\n")
-    assert policy.resolve(path)["checks"]["power.limit_fraction"]["max_status"] == "warn"
+    path = write(tmp_path, "name: x\nextends: base\nchecks:\n  power.limit_fraction: {fail: {below: 0.5}}\n"
+                 "  site.cost: {item: cost, metric: gpu.count, title: Cost, fail: {above: 8}}\n")
+    checks = policy.resolve(path)["checks"]
+    assert checks["site.cost"]["max_status"] == "warn"
+    assert checks["power.limit_fraction"]["max_status"] == "fail"
 
 
 def test_text_and_language_maps_for_titles(tmp_path):
@@ -165,9 +171,13 @@ class TestThresholds:
         assert self.apply({"gpu.lost": {"warn": 0}})["gpu.lost"]["warn"] == {"above": 0}
 
     def test_later_variables_win_key_by_key(self):
-        merged = policy.apply_thresholds(self.base, [
-            {"variable": "gpu_audit_thresholds_a", "values": {"compute.cores_per_gpu": {"warn": 6, "fail": 3}}},
-            {"variable": "gpu_audit_thresholds_b", "values": {"compute.cores_per_gpu": {"warn": 8}}}])["checks"]["compute.cores_per_gpu"]
+        merged = policy.apply_thresholds(
+            self.base,
+            [
+                {"variable": "gpu_audit_thresholds_a", "values": {"compute.cores_per_gpu": {"warn": 6, "fail": 3}}},
+                {"variable": "gpu_audit_thresholds_b", "values": {"compute.cores_per_gpu": {"warn": 8}}},
+            ],
+        )["checks"]["compute.cores_per_gpu"]
         assert merged["warn"] == {"below": 8} and merged["fail"] == {"below": 3}
 
     def test_the_policy_itself_is_not_changed_and_unchanged_checks_are_shared(self):
@@ -181,15 +191,19 @@ class TestThresholds:
         once = policy.apply_thresholds(self.base, thresholds)
         assert policy.apply_thresholds(once, thresholds) == once
 
-    @pytest.mark.parametrize("values, words", [
-        ({"compute.core_per_gpu": {"warn": 6}}, '"compute.cores_per_gpu"'),
-        ({"compute.cores_per_gpu": {"warning": 6}}, '"warn"'),
-        ({"compute.cores_per_gpu": {"item": "vram"}}, "no key"),
-        ({"compute.cores_per_gpu": 6}, "map"),
-        ({"compute.cores_per_gpu": {"enabled": "no"}}, "true or false"),
-        ({"compute.cores_per_gpu": {"warn": "many"}}, "needs a number"), ({"compute.cores_per_gpu": {"warn": 10**400}}, "needs a number"),
-        ([], "map"),
-    ])
+    @pytest.mark.parametrize(
+        "values, words",
+        [
+            ({"compute.core_per_gpu": {"warn": 6}}, '"compute.cores_per_gpu"'),
+            ({"compute.cores_per_gpu": {"warning": 6}}, '"warn"'),
+            ({"compute.cores_per_gpu": {"item": "vram"}}, "no key"),
+            ({"compute.cores_per_gpu": 6}, "map"),
+            ({"compute.cores_per_gpu": {"enabled": "no"}}, "true or false"),
+            ({"compute.cores_per_gpu": {"warn": "many"}}, "needs a number"),
+            ({"compute.cores_per_gpu": {"warn": 10**400}}, "needs a number"),
+            ([], "map"),
+        ],
+    )
     def test_errors_name_the_variable_and_the_nearest_name(self, values, words):
         with pytest.raises(policy.PolicyError) as caught:
             self.apply(values)
@@ -197,10 +211,18 @@ class TestThresholds:
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("damage", [
-    lambda stored: stored.pop("checks"), lambda stored: stored["checks"].update({"gpu.lost": 3}), lambda stored: stored["checks"]["gpu.lost"].pop("title"),
-    lambda stored: stored["checks"]["gpu.lost"].update(metric="no.such"), lambda stored: stored["checks"]["gpu.lost"].update(fail={"above": 0, "below": 1}),
-    lambda stored: stored["checks"]["gpu.lost"].update(item="luck"), lambda stored: stored["checks"]["gpu.lost"].update(title={"en": 3})])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda stored: stored.pop("checks"),
+        lambda stored: stored["checks"].update({"gpu.lost": 3}),
+        lambda stored: stored["checks"]["gpu.lost"].pop("title"),
+        lambda stored: stored["checks"]["gpu.lost"].update(metric="no.such"),
+        lambda stored: stored["checks"]["gpu.lost"].update(fail={"above": 0, "below": 1}),
+        lambda stored: stored["checks"]["gpu.lost"].update(item="luck"),
+        lambda stored: stored["checks"]["gpu.lost"].update(title={"en": 3}),
+    ],
+)
 def test_a_damaged_stored_policy_is_refused_and_reported_without_a_crash(damage):
     stored = json.loads(json.dumps(policy.resolve("training")))
     assert policy.is_resolved(stored)
