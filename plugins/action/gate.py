@@ -45,6 +45,7 @@ class ActionModule(ActionBase):
                 kept = run_pointer.kept_judged(process)
                 if kept is None:
                     run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
+                    self._display.warning("nothing was judged in this process; the gate goes by the stored run %s" % run)
                     auditing.keep(process, run, auditing.Judged(auditing.read_report(run), run, ()))
                     kept = run_pointer.kept_judged(process)
         entry = run_pointer.kept_entry(process, name)

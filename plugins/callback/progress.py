@@ -63,6 +63,7 @@ class CallbackModule(CallbackBase):
         self._play_names = ()
         self._table = None
         self._judged = False
+        self._ended = False
         self._begun_at = time.monotonic()
         self._language = "en"
         atexit.register(self._at_exit)
@@ -161,6 +162,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_stats(self, stats):
         """The verdict table."""
         del stats
+        self._ended = True
         self._set_bar("")
         if self._table:
             self._say("")
@@ -206,7 +208,7 @@ class CallbackModule(CallbackBase):
 
     def _at_exit(self):
         """Interrupted before judging: write the report of what there is. Forked workers inherit this and must not run it."""
-        if os.getpid() != self._process or self._judged or not self._done:
+        if os.getpid() != self._process or self._judged or self._ended or not self._done:
             return
         self._set_bar("")
         try:

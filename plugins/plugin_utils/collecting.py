@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 
-from . import messages, metrics, report, run_directory, workload
+from . import messages, metrics, report, run_directory, waivers, workload
 from .policy import nearest
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
@@ -170,8 +170,23 @@ def shape_problems(values):
         if unknown:
             known = ", ".join(EXPECTED_FIELDS)
             problems["gpu_audit_expected"] = "no field %s%s; there are: %s" % (unknown[0], nearest(unknown[0], EXPECTED_FIELDS), known)
+    broken = waiver_problems(values.get("gpu_audit_waivers"))
+    if broken:
+        problems["gpu_audit_waivers"] = "; ".join(broken)
     for variable in problems:
         del values[variable]
+    return problems
+
+
+def waiver_problems(waived):
+    """What is wrong with waivers: judging passes over one without a reason, and its owner would never know."""
+    problems = []
+    for check, entry in sorted(waived.items() if isinstance(waived, dict) else ()):
+        reason = entry.get("reason") if isinstance(entry, dict) else None
+        if not isinstance(reason, str) or not reason.strip():
+            problems.append("%s: needs a reason: {reason: text, expires: YYYY-MM-DD}" % check)
+        elif entry.get("expires") is not None and waivers.as_moment(entry["expires"]) is None:
+            problems.append("%s: expires must be a date YYYY-MM-DD, not %r" % (check, run_directory.shorten(entry["expires"], 40)))
     return problems
 
 

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 
 from . import run_directory
+from .waivers import as_moment
 
 MEASUREMENT_SCHEMA = "trainops.gpu_audit/measurement/1"
 
@@ -35,20 +35,9 @@ def _checked(document, name):
         raise run_directory.InvalidDocument("schema %r instead of %r" % (document.get("schema"), MEASUREMENT_SCHEMA))
     if document.get("name") != name:
         raise run_directory.InvalidDocument("taken on another host, %r" % (document.get("name"),))
-    if not isinstance(document.get("module"), str) or parse_time(document.get("finished")) is None:
+    if not isinstance(document.get("module"), str) or as_moment(document.get("finished")) is None:
         raise run_directory.InvalidDocument("without a module name or a finishing time")
     return document
-
-
-def parse_time(text):
-    """A moment in UTC from ISO 8601 text, None when it is none."""
-    if not isinstance(text, str):
-        return None
-    try:
-        moment = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)
 
 
 def select(measurements, facts, now, max_age_seconds):
@@ -60,7 +49,7 @@ def select(measurements, facts, now, max_age_seconds):
     newest = {}
     for measurement in measurements:
         key = (measurement["module"], str(measurement.get("target")))
-        moment = parse_time(measurement["finished"])
+        moment = as_moment(measurement["finished"])
         fits = _misfit(measurement, facts) is None
         # One that fits goes before any that doesn't, whatever its age.
         rank = (fits, moment)
@@ -69,7 +58,7 @@ def select(measurements, facts, now, max_age_seconds):
     current, stale = [], []
     for key in sorted(newest):
         measurement = newest[key][1]
-        age = (now - parse_time(measurement["finished"])).total_seconds()
+        age = (now - as_moment(measurement["finished"])).total_seconds()
         reason = _misfit(measurement, facts) or ("age" if age > max_age_seconds else None)
         if reason is None:
             current.append(measurement)

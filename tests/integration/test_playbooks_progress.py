@@ -61,6 +61,13 @@ def test_the_gate_says_whom_it_refuses(site):
     assert "a is below" not in done.stdout and "a passes" not in done.stdout
 
 
+def test_collecting_alone_is_no_interruption(site):
+    site.inventory({"a": LOCAL})
+    done = site.play("audit", "--tags", "collect", **PROGRESS)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 1
+    assert not site.latest.exists()
+
+
 def test_in_chinese(site):
     site.inventory({"a": POOR})
     done = site.play("audit", "-e", "gpu_audit_language=zh", **PROGRESS)

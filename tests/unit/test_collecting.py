@@ -75,6 +75,8 @@ def test_what_the_progress_line_says_of_gpus():
     ({"gpu_audit_host_timeout": "soon"}, "gpu_audit_host_timeout", "seconds"),
     ({"gpu_audit_host_timeout": True}, "gpu_audit_host_timeout", "seconds"),
     ({"gpu_audit_measurement_max_age_seconds": -1}, "gpu_audit_measurement_max_age_seconds", "seconds"),
+    ({"gpu_audit_waivers": {"a": {"expires": "2027-01-01"}}}, "gpu_audit_waivers", "a: needs a reason"),
+    ({"gpu_audit_waivers": {"a": {"reason": "r", "expires": "soon"}}}, "gpu_audit_waivers", "'soon'"),
     ({"gpu_audit_expected": {"gpu_cout": 8}}, "gpu_audit_expected", 'did you mean "gpu_count"'),
 ])
 def test_a_variable_of_the_wrong_kind_is_named_and_not_used(values, variable, said):
@@ -84,7 +86,7 @@ def test_a_variable_of_the_wrong_kind_is_named_and_not_used(values, variable, sa
 
 def test_variables_of_the_right_kind_pass():
     values = {"gpu_audit_policy": "training", "gpu_audit_workload": {}, "gpu_audit_expected": {"gpu_count": 8}, "gpu_audit_host_timeout": "60",
-              "gpu_audit_thresholds": "", "gpu_audit_waivers": None}
+              "gpu_audit_thresholds": "", "gpu_audit_waivers": {"c": {"reason": "r", "expires": "2027-01-01"}, "d": {"reason": "r"}}}
     assert collecting.shape_problems(dict(values)) == {}
 
 
