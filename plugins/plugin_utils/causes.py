@@ -14,8 +14,14 @@ FOLLOWS_FROM = {
     "gpu.hw_slowdown": ("gpu.hw_thermal", "gpu.power_brake"),
     "gpu.temperature_headroom_celsius": ("gpu.hw_thermal",),
     "gpu.sw_thermal": ("gpu.hw_thermal",),
-    "gpu.recovery_action": ("gpu.remap_pending", "gpu.remap_failed", "gpu.ecc_uncorrectable",
-                               "gpu.sram_threshold", "gpu.retirement_pending", "gpu.errors"),
+    "gpu.recovery_action": (
+        "gpu.remap_pending",
+        "gpu.remap_failed",
+        "gpu.ecc_uncorrectable",
+        "gpu.sram_threshold",
+        "gpu.retirement_pending",
+        "gpu.errors",
+    ),
     "gpu.count": ("gpu.driver_state",),
     "gpu.count_difference": ("gpu.count",),
     "gpu.driver_state": ("gpu.lost", "gpu.errors"),
@@ -30,7 +36,8 @@ def find(entries, policies, language, partial=False):
     """(headline, causes, unanswered) of judged host entries; hosts are told by their index in `entries`.
 
     A cause: {"check", "status", "title", "detail", "advice", "command", "hosts", "gpus", "frees"}. `check` is "host.unreachable",
-    "host.error" or "host.not_tried" for hosts that gave no document. `frees`: hosts that are held back (from not_ready) by this cause alone.
+    "host.error" or "host.not_tried" for hosts that gave no document. `frees`: hosts that are held back (from not_ready) by this
+    cause alone.
     Order: most freed, failures before warnings, most hosts, most GPUs, then by name.
     """
     groups = {}
@@ -45,7 +52,16 @@ def find(entries, policies, language, partial=False):
             group["frees"] += 1 if failing == [key] else 0
     checks = _checks(policies)
     found = [_cause(key, group, checks, language) for key, group in groups.items()]
-    found.sort(key=lambda cause: (-cause["frees"], cause["status"] != "fail", -len(cause["hosts"]), -cause["gpus"], cause["check"], cause["detail"]))
+    found.sort(
+        key=lambda cause: (
+            -cause["frees"],
+            cause["status"] != "fail",
+            -len(cause["hosts"]),
+            -cause["gpus"],
+            cause["check"],
+            cause["detail"],
+        )
+    )
     return _headline(entries, found, policies, language, partial), found, _unanswered(entries, checks, language)
 
 
@@ -87,14 +103,21 @@ def _cause(key, group, checks, language):
     cause = {"check": name, "status": status, "hosts": group["hosts"], "gpus": group["gpus"], "frees": group["frees"], "command": None}
     if name.startswith("host."):
         verdict = name[5:]
-        cause.update(title=messages.text(language, "cause." + verdict), detail=group["entry"]["reason"],
-                     advice=messages.text(language, "cause.advice." + verdict))
+        cause.update(
+            title=messages.text(language, "cause." + verdict),
+            detail=group["entry"]["reason"],
+            advice=messages.text(language, "cause.advice." + verdict),
+        )
         return cause
     check = checks[name]
     first = group["findings"][0]
     advice = {finding.get("advice") for finding in group["findings"]}
-    cause.update(title=check["title"][language], detail=_detail(check, group["findings"], what, language),
-                 advice=first["advice"] if len(advice) == 1 and first.get("advice") else (check["advice"] or {}).get(language), command=check["command"])
+    cause.update(
+        title=check["title"][language],
+        detail=_detail(check, group["findings"], what, language),
+        advice=first["advice"] if len(advice) == 1 and first.get("advice") else (check["advice"] or {}).get(language),
+        command=check["command"],
+    )
     return cause
 
 
@@ -124,8 +147,10 @@ def _unanswered(entries, checks, language):
         for finding in entry["findings"]:
             if finding["status"] == "unknown" and finding.get("answers") and finding.get("because") not in failed:
                 groups.setdefault((finding["check"], finding["message"], finding.get("advice")), []).append(index)
-    found = [{"item": checks[name]["item"] if name in checks else "", "check": name, "reason": reason, "advice": advice, "hosts": hosts}
-             for (name, reason, advice), hosts in groups.items()]
+    found = [
+        {"item": checks[name]["item"] if name in checks else "", "check": name, "reason": reason, "advice": advice, "hosts": hosts}
+        for (name, reason, advice), hosts in groups.items()
+    ]
     found.sort(key=lambda entry: (-len(entry["hosts"]), entry["check"], entry["reason"]))
     return found
 
@@ -138,7 +163,9 @@ def _headline(entries, found, policies, language, partial):
     for entry in entries:
         counts[entry["verdict"]] = counts.get(entry["verdict"], 0) + 1
     used = sorted({entry["policy"] for entry in entries})
-    purpose = purpose_of(policies[used[0]], language) if len(used) == 1 and used[0] in policies else messages.text(language, "purpose.mixed")
+    purpose = (
+        purpose_of(policies[used[0]], language) if len(used) == 1 and used[0] in policies else messages.text(language, "purpose.mixed")
+    )
     warned = counts.get("ready_with_warnings", 0)
     parts = [messages.text(language, "headline.ready", ready=counts.get("ready", 0) + warned, hosts=len(entries), purpose=purpose)]
     if warned:
@@ -165,7 +192,11 @@ def purpose_of(policy, language):
 def _failing(entries, found, failing, language):
     real = [cause for cause in found if cause["status"] == "fail" and not cause["check"].startswith("host.")]
     common = max(real, key=lambda cause: (len(cause["hosts"]), cause["frees"]))
-    what = common["detail"] if common["check"] in STATEMENTS else messages.text(language, "cause.title", title=common["title"], detail=common["detail"])
+    what = (
+        common["detail"]
+        if common["check"] in STATEMENTS
+        else messages.text(language, "cause.title", title=common["title"], detail=common["detail"])
+    )
     most = len(common["hosts"])
     if failing == 1:
         return messages.text(language, "headline.one_fails", reason=what)

@@ -31,8 +31,10 @@ def _tables():
         minor = version[:2]
         driver = parse_version(str(row["driver"]))
         exact[minor] = min(driver, exact.get(minor, driver))
-    floors = {int(str(row["cuda_major"]).split(".")[0]): parse_version(str(row["driver_min"]))
-              for row in reference["minor_version_compatibility"]["rows"]}
+    floors = {
+        int(str(row["cuda_major"]).split(".")[0]): parse_version(str(row["driver_min"]))
+        for row in reference["minor_version_compatibility"]["rows"]
+    }
     return exact, floors
 
 
@@ -43,7 +45,9 @@ def _dotted(version):
 
 @functools.lru_cache(maxsize=4096)
 def judge_driver(driver, cuda):
-    """("ok" | "below_toolkit" | "too_old", driver it takes) of driver and CUDA version texts, None when the CUDA version is not in the table."""
+    """("ok" | "below_toolkit" | "too_old", driver it takes) of driver and CUDA version texts, None when the CUDA version is not in the
+    table.
+    """
     have, wanted = parse_version(driver), parse_version(cuda)
     exact, floors = _tables()
     minor = (wanted + (0,))[:2]

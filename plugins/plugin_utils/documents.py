@@ -76,5 +76,7 @@ def errors_of(document):
     for entry in document.get("errors") or ():
         if isinstance(entry, dict):
             kind, message = entry.get("kind"), entry.get("message")
-            result.append({"kind": kind[:40] if isinstance(kind, str) else "error", "message": message[:500] if isinstance(message, str) else ""})
+            result.append(
+                {"kind": kind[:40] if isinstance(kind, str) else "error", "message": message[:500] if isinstance(message, str) else ""}
+            )
     return result[:20]

@@ -1,6 +1,8 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sandboxed Jinja2 expressions for the `when` and `value` of a user's own checks: compiled once, small, without calls that can grow or wait."""
+"""Sandboxed Jinja2 expressions for the `when` and `value` of a user's own checks: compiled once, small, without calls that can grow or
+wait.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,34 @@ import jinja2
 import jinja2.sandbox
 
 LENGTH_LIMIT = 1000
-_FILTERS = ("abs", "count", "d", "default", "first", "float", "int", "join", "last", "length", "list", "lower", "map", "max", "min", "reject",
-            "rejectattr", "round", "select", "selectattr", "sort", "string", "sum", "unique", "upper", "trim")
+_FILTERS = (
+    "abs",
+    "count",
+    "d",
+    "default",
+    "first",
+    "float",
+    "int",
+    "join",
+    "last",
+    "length",
+    "list",
+    "lower",
+    "map",
+    "max",
+    "min",
+    "reject",
+    "rejectattr",
+    "round",
+    "select",
+    "selectattr",
+    "sort",
+    "string",
+    "sum",
+    "unique",
+    "upper",
+    "trim",
+)
 _METHODS = ("get", "keys", "values", "items", "lower", "upper", "startswith", "endswith", "strip", "split")
 _POWER_LIMIT = 64
 VALUE_LIMIT = 2**80
@@ -77,7 +105,16 @@ def evaluate(source, variables):
     try:
         value = _compiled(source)(**variables)
     # A user's expression can raise anything that Python operators and filters raise; each becomes the finding's reason.
-    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError) as error:
+    except (
+        jinja2.TemplateError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise ExpressionError("%s: %s" % (type(error).__name__, " ".join(str(error).split())[:200])) from error
     if isinstance(value, (int, float)) and not -VALUE_LIMIT < value < VALUE_LIMIT:
         raise ExpressionError("the number is not finite or too large")

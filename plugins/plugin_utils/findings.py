@@ -10,10 +10,20 @@ from .numbers import format_required, format_value
 
 # Worst first: the order of findings in a report.
 STATUS_ORDER = ("fail", "unknown", "warn", "waived", "pass", "not_applicable")
-SIZING_CHECKS = frozenset((
-    "vram.peak_fraction", "compute.cores_per_gpu", "compute.gpu_idle_fraction", "compute.encoder_peak_fraction", "memory.ram_to_vram_ratio",
-    "storage.capacity_headroom_fraction", "storage.read_headroom_ratio", "network.upload_ratio", "network.download_ratio",
-    "network.concurrency_ratio"))
+SIZING_CHECKS = frozenset(
+    (
+        "vram.peak_fraction",
+        "compute.cores_per_gpu",
+        "compute.gpu_idle_fraction",
+        "compute.encoder_peak_fraction",
+        "memory.ram_to_vram_ratio",
+        "storage.capacity_headroom_fraction",
+        "storage.read_headroom_ratio",
+        "network.upload_ratio",
+        "network.download_ratio",
+        "network.concurrency_ratio",
+    )
+)
 _ANSWERS = {"absent.form": "answer.form", "absent.tool_missing": "answer.tool"}
 EVIDENCE_IN_MESSAGE = 4
 EVIDENCE_LIMIT = 8
@@ -25,7 +35,7 @@ def violated(limit, value, tolerance):
 
     None where the two can't be compared (a word with a number).
     """
-    (comparison, bound), = ((key, limit[key]) for key in limit if key != "metric")
+    ((comparison, bound),) = ((key, limit[key]) for key in limit if key != "metric")
     if comparison in ("below", "above", "at_least", "at_most"):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return None
@@ -69,7 +79,9 @@ def answers(check, leanings):
 
 
 def judge(name, check, context):
-    """The finding of one check, never None: {"check", "status", and "actual", "required", "message", "advice", "evidence", "waiver" where they tell more}."""
+    """The finding of one check, never None: {"check", "status", and "actual", "required", "message", "advice", "evidence", "waiver"
+    where they tell more}.
+    """
     language = context.language
     if check["when"]:
         holds = _expression(check["when"], context)
@@ -88,7 +100,9 @@ def judge(name, check, context):
             return _absent(name, check, context.absent[check["metric"]], context)
     status = _status(check, metric["value"])
     if status is None:
-        return _absent(name, check, {"status": "unknown", "reason": "absent.not_comparable", "params": {"value": str(metric["value"])[:80]}}, context)
+        return _absent(
+            name, check, {"status": "unknown", "reason": "absent.not_comparable", "params": {"value": str(metric["value"])[:80]}}, context
+        )
     return _finding(name, check, metric, status, context)
 
 
@@ -162,7 +176,9 @@ def show(value, unit, language):
 
 
 def required_text(check, language):
-    """What passes: the opposite of the warn limit, else of the fail limit; the good word of a metric of words; "" where the check only informs."""
+    """What passes: the opposite of the warn limit, else of the fail limit; the good word of a metric of words; "" where the check only
+    informs.
+    """
     warn, fail = check["warn"], check["fail"]
     limit = warn or fail
     if limit is None:
@@ -195,8 +211,13 @@ def _finding(name, check, metric, status, context):
         if other is not None and violated(satisfied, other["value"], 0):
             finding["status"] = "pass"
             finding["message"] = messages.text(
-                language, "finding.satisfied", title=check["title"][language], actual=show(value, unit, language), metric=satisfied["metric"],
-                value=show(other["value"], DEFINITIONS[satisfied["metric"]]["unit"], language))
+                language,
+                "finding.satisfied",
+                title=check["title"][language],
+                actual=show(value, unit, language),
+                metric=satisfied["metric"],
+                value=show(other["value"], DEFINITIONS[satisfied["metric"]]["unit"], language),
+            )
             return finding
     if metric.get("cause"):
         finding["cause"] = messages.text(language, metric["cause"]["key"], **metric["cause"]["params"])
@@ -247,8 +268,9 @@ def _with_waiver(finding, name, context):
     if waiver is None:
         return finding
     if waiver["expired"]:
-        finding["message"] = messages.text(context.language, "finding.waiver_expired", message=finding["message"], expires=waiver["expires"],
-                                           reason=waiver["reason"])
+        finding["message"] = messages.text(
+            context.language, "finding.waiver_expired", message=finding["message"], expires=waiver["expires"], reason=waiver["reason"]
+        )
         return finding
     finding["waiver"] = {"reason": waiver["reason"], "expires": waiver["expires"], "status": finding["status"]}
     finding["status"] = "waived"
@@ -256,7 +278,9 @@ def _with_waiver(finding, name, context):
 
 
 def trim(entry, checks):
-    """Takes out of a host's findings what its metrics, its absent reasons or report.json's `checks` say already; changes the entry in place."""
+    """Takes out of a host's findings what its metrics, its absent reasons or report.json's `checks` say already; changes the entry in
+    place.
+    """
     values, absent = entry["metrics"], entry["absent"]
     for finding in entry["findings"]:
         check = checks.get(finding["check"])

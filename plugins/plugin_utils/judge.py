@@ -13,10 +13,20 @@ from . import causes, documents, findings, messages, metrics, policy as policy_m
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 
 SCHEMA = "trainops.gpu_audit/report/1"
-# Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform, where there is something to tell.
+# Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform,
+# where there is something to tell.
 REPORT_ALWAYS = frozenset(("vram.total_bytes", "storage.free_bytes"))
-REPORT_WHEN_SOME = frozenset((
-    "gpu.ecc_lifetime", "gpu.sw_power_cap", "gpu.ecc_corrected_lifetime", "gpu.remapped_rows", "gpu.retired_pages", "gpu.pcie_replays", "network.interface_errors"))
+REPORT_WHEN_SOME = frozenset(
+    (
+        "gpu.ecc_lifetime",
+        "gpu.sw_power_cap",
+        "gpu.ecc_corrected_lifetime",
+        "gpu.remapped_rows",
+        "gpu.retired_pages",
+        "gpu.pcie_replays",
+        "network.interface_errors",
+    )
+)
 _RANK = {status: rank for rank, status in enumerate(findings.STATUS_ORDER)}
 
 
@@ -37,7 +47,9 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
     entry["hardware"] = hardware(document["facts"])
     problems = [error for error in maps(inputs, "errors") if text(error, "message")]
     if problems:
-        entry["errors"] += [{"kind": "template", "message": "%s: %s" % (text(error, "variable") or "?", text(error, "message"))} for error in problems]
+        entry["errors"] += [
+            {"kind": "template", "message": "%s: %s" % (text(error, "variable") or "?", text(error, "message"))} for error in problems
+        ]
         return _settle(entry, "error", messages.text(language, "reason.inputs", error=entry["errors"][-1]["message"]))
     if policy is None:
         return _settle(entry, "error", messages.text(language, "reason.no_policy", policy=entry["policy"]))
@@ -56,10 +68,21 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
 def _empty_entry(document, inputs, policy, form):
     name = text(inputs, "name") or (text(document, "name") if isinstance(document, dict) else None) or "?"
     groups = inputs.get("groups")
-    return {"name": name, "groups": sorted(group for group in groups if isinstance(group, str)) if isinstance(groups, list) else [],
-            "policy": text(inputs, "policy") or (policy["name"] if policy else "?"), "verdict": "error", "reason": "",
-            "checklist": {item: "unknown" for item in policy_module.CHECKLIST}, "hardware": {}, "metrics": {}, "absent": {}, "findings": [],
-            "unanswered": [], "missing_form": workload.missing(form), "errors": []}
+    return {
+        "name": name,
+        "groups": sorted(group for group in groups if isinstance(group, str)) if isinstance(groups, list) else [],
+        "policy": text(inputs, "policy") or (policy["name"] if policy else "?"),
+        "verdict": "error",
+        "reason": "",
+        "checklist": {item: "unknown" for item in policy_module.CHECKLIST},
+        "hardware": {},
+        "metrics": {},
+        "absent": {},
+        "findings": [],
+        "unanswered": [],
+        "missing_form": workload.missing(form),
+        "errors": [],
+    }
 
 
 def _settle(entry, verdict, reason):
@@ -88,7 +111,10 @@ def _settle_undocumented(entry, document, policy, status_hint, language):
         return False
     first = next((error for error in errors if error["kind"] == "unreachable"), errors[0] if errors else None)
     if first is None:
-        first = {"kind": status_hint if status_hint in ("unreachable", "not_tried") else "error", "message": messages.text(language, "reason.silent")}
+        first = {
+            "kind": status_hint if status_hint in ("unreachable", "not_tried") else "error",
+            "message": messages.text(language, "reason.silent"),
+        }
     kind = first["kind"] if first["kind"] in ("unreachable", "not_tried") else "error"
     said = first["message"] or messages.text(language, "reason.silent")
     _settle(entry, kind, messages.text(language, "reason." + kind, **({} if kind == "not_tried" else {"error": said})))
@@ -106,7 +132,9 @@ def _expected(value):
             if isinstance(entry, str) and entry.strip().isdigit() and len(entry) < 9:
                 entry = int(entry)
             if type(entry) is not int or entry < 0:
-                problems.append({"kind": "expected", "message": "gpu_audit_expected.%s must be a whole number, not %s" % (key, repr(value[key])[:80])})
+                problems.append(
+                    {"kind": "expected", "message": "gpu_audit_expected.%s must be a whole number, not %s" % (key, repr(value[key])[:80])}
+                )
                 continue
         expected[str(key)] = entry
     return expected, problems
@@ -116,16 +144,23 @@ def _unknown_waivers(waived, policy):
     """Waivers of checks that the policy doesn't have: a typo there would hide nothing, and nobody would know why."""
     if not isinstance(waived, dict):
         return []
-    return [{"kind": "waiver", "message": "waiver for %s: no such check%s" % (str(name)[:80], policy_module.nearest(name, policy["checks"]))}
-            for name in sorted(waived, key=str) if name not in policy["checks"]]
+    return [
+        {"kind": "waiver", "message": "waiver for %s: no such check%s" % (str(name)[:80], policy_module.nearest(name, policy["checks"]))}
+        for name in sorted(waived, key=str)
+        if name not in policy["checks"]
+    ]
 
 
 def _judge_checks(entry, derived, document, inputs, expected, form, policy, now, language):
     leanings = form.get("leans_on") or _default_leanings(form, policy)
 
     def variables():
-        return {"metrics": {name: metric["value"] for name, metric in derived["values"].items()}, "facts": document["facts"], "workload": form,
-                "expected": expected}
+        return {
+            "metrics": {name: metric["value"] for name, metric in derived["values"].items()},
+            "facts": document["facts"],
+            "workload": form,
+            "expected": expected,
+        }
 
     context = findings.Context(derived, language, now, inputs.get("waivers"), leanings, workload.base_figures_missing(form), variables)
     checks = policy["checks"]
@@ -138,10 +173,16 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     entry["findings"] = result
     entry["unanswered"] = [item for item, status in statuses.items() if status == "unknown"]
     used = {check["metric"] for check in checks.values() if check["enabled"]}
-    entry["metrics"] = {name: findings.rounded(found["value"]) for name, found in sorted(derived["values"].items())
-                        if name in used or name in REPORT_ALWAYS or name in REPORT_WHEN_SOME and found["value"]}
-    entry["absent"] = {name: messages.text(language, found["reason"], **found["params"]) for name, found in sorted(derived["absent"].items())
-                       if name in used or name in REPORT_ALWAYS}
+    entry["metrics"] = {
+        name: findings.rounded(found["value"])
+        for name, found in sorted(derived["values"].items())
+        if name in used or name in REPORT_ALWAYS or name in REPORT_WHEN_SOME and found["value"]
+    }
+    entry["absent"] = {
+        name: messages.text(language, found["reason"], **found["params"])
+        for name, found in sorted(derived["absent"].items())
+        if name in used or name in REPORT_ALWAYS
+    }
     _settle(entry, decided, _reason(decided, result, checks, statuses, language))
 
 
@@ -162,7 +203,9 @@ def _reason(decided, result, checks, statuses, language):
         return messages.text(language, "reason.ready")
     if decided == "not_ready":
         failed = {finding["check"]: finding for finding in result if finding["status"] == "fail"}
-        named = [findings.statement(finding, checks[name], language) for name, finding in failed.items() if not causes.follows(name, failed)]
+        named = [
+            findings.statement(finding, checks[name], language) for name, finding in failed.items() if not causes.follows(name, failed)
+        ]
         more = [messages.text(language, "reason.more", count=len(named) - 3)] if len(named) > 3 else []
         return messages.text(language, "reason.not_ready", titles=("；" if language == "zh" else "; ").join(named[:3] + more))
     open_items = [messages.text(language, "item." + item) for item, status in statuses.items() if status == "unknown"]
@@ -180,21 +223,34 @@ def hardware(facts):
     gpus = maps(gpu, "gpus")
     names = sorted({text(entry, "name") for entry in gpus if text(entry, "name")})
     totals = [amount(entry, "memory_total_bytes") for entry in gpus if amount(entry, "memory_total_bytes")]
-    speeds = [amount(entry, "speed_bits_per_second") or 0 for entry in maps(mapping(facts, "network"), "interfaces")
-              if text(entry, "kind") == "ethernet" and text(entry, "state") == "up"]
+    speeds = [
+        amount(entry, "speed_bits_per_second") or 0
+        for entry in maps(mapping(facts, "network"), "interfaces")
+        if text(entry, "kind") == "ethernet" and text(entry, "state") == "up"
+    ]
     container, virtual = text(platform, "container"), text(platform, "virtualization")
     found = {
-        "gpu_name": " + ".join(names[:4]) or None, "gpu_count": len(gpus) if gpus else amount(gpu, "pci_device_count"),
-        "vram_total_bytes": sum(totals) or None, "driver_version": text(gpu, "driver_version") or text(software, "driver_version"),
-        "cuda_version": text(gpu, "cuda_version"), "cpu_model": text(cpu, "model"), "usable_cores": amount(cpu, "usable_cores"),
-        "memory_total_bytes": amount(memory, "total_bytes"), "link_bits_per_second": max(speeds or [0]) or None, "product": text(platform, "product"),
-        "virtualization": None if virtual == "none" else virtual, "container": container, "distribution": text(software, "distribution_name"),
+        "gpu_name": " + ".join(names[:4]) or None,
+        "gpu_count": len(gpus) if gpus else amount(gpu, "pci_device_count"),
+        "vram_total_bytes": sum(totals) or None,
+        "driver_version": text(gpu, "driver_version") or text(software, "driver_version"),
+        "cuda_version": text(gpu, "cuda_version"),
+        "cpu_model": text(cpu, "model"),
+        "usable_cores": amount(cpu, "usable_cores"),
+        "memory_total_bytes": amount(memory, "total_bytes"),
+        "link_bits_per_second": max(speeds or [0]) or None,
+        "product": text(platform, "product"),
+        "virtualization": None if virtual == "none" else virtual,
+        "container": container,
+        "distribution": text(software, "distribution_name"),
     }
     return {key: value for key, value in found.items() if value is not None}
 
 
 def describe_checks(policies, language):
-    """report.json's `checks`: what all hosts' findings on a check have in common. The first policy by key that has the check speaks for it."""
+    """report.json's `checks`: what all hosts' findings on a check have in common. The first policy by key that has the check speaks
+    for it.
+    """
     described = {}
     for key in sorted(policies):
         for name, check in policies[key]["checks"].items():
@@ -202,14 +258,21 @@ def describe_checks(policies, language):
                 continue
             definition = DEFINITIONS.get(check["metric"] or "")
             described[name] = {
-                "item": check["item"], "title": check["title"][language], "metric": check["metric"], "unit": definition["unit"] if definition else "",
-                "advice": (check["advice"] or {}).get(language), "command": check["command"], "source": check["source"], "answers": check["answers"],
-                "required": findings.required_text(check, language)}
+                "item": check["item"],
+                "title": check["title"][language],
+                "metric": check["metric"],
+                "unit": definition["unit"] if definition else "",
+                "advice": (check["advice"] or {}).get(language),
+                "command": check["command"],
+                "source": check["source"],
+                "answers": check["answers"],
+                "required": findings.required_text(check, language),
+            }
     return dict(sorted(described.items()))
 
 
 def judge_run(hosts, policies, run, language):
-    """The whole report dict of judged host entries (any iterable); the entries become part of it and are trimmed (findings.trim) in place. 
+    """The whole report dict of judged host entries (any iterable); the entries become part of it and are trimmed (findings.trim) in place.
 
     `policies`: {key: resolved policy}; `run`: run.json.
     """
@@ -225,9 +288,21 @@ def judge_run(hosts, policies, run, language):
         findings.trim(entry, described)
     return {
         "schema": SCHEMA,
-        "run": {"id": run.get("id"), "started": run.get("started"), "finished": run.get("finished"), "language": language, "partial": partial,
-                "policies": {key: causes.purpose_of(policies[key], language) for key in sorted(policies)},
-                "policy_sha256": {key: policies[key].get("sha256") for key in sorted(policies)},
-                "collection_version": run.get("collection_version"), "ansible_version": run.get("ansible_version")},
-        "summary": summary, "headline": headline, "causes": found, "unanswered": unanswered, "checks": described,
-        "hosts": entries}
+        "run": {
+            "id": run.get("id"),
+            "started": run.get("started"),
+            "finished": run.get("finished"),
+            "language": language,
+            "partial": partial,
+            "policies": {key: causes.purpose_of(policies[key], language) for key in sorted(policies)},
+            "policy_sha256": {key: policies[key].get("sha256") for key in sorted(policies)},
+            "collection_version": run.get("collection_version"),
+            "ansible_version": run.get("ansible_version"),
+        },
+        "summary": summary,
+        "headline": headline,
+        "causes": found,
+        "unanswered": unanswered,
+        "checks": described,
+        "hosts": entries,
+    }

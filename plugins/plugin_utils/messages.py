@@ -10,16 +10,21 @@ from __future__ import annotations
 LANGUAGES = ("en", "zh")
 
 TABLE = {
-    # --- why a metric has no value ---------------------------------------------------------------------------------------------------------
+    # --- why a metric has no value
+    # ----------------------------------------------------------------------------------------------
     "absent.not_derived": ("The audit has no rule for this figure.", "审计没有计算该指标的规则。"),
     "absent.needs_metric": ("It follows from {metric}, which has no value.", "该指标依赖的 {metric} 没有值。"),
-    "absent.not_collected": ("Facts on {subject} were not collected: audit again with {subject} in gather_subset.",
-                             "未采集 {subject} 信息：请在 gather_subset 中加入 {subject} 后重新审计。"),
+    "absent.not_collected": (
+        "Facts on {subject} were not collected: audit again with {subject} in gather_subset.",
+        "未采集 {subject} 信息：请在 gather_subset 中加入 {subject} 后重新审计。",
+    ),
     "absent.subject_failed": ("Collecting {subject} failed on the host: {error}", "主机上采集 {subject} 失败：{error}"),
     "absent.unreadable": ("{field} could not be read on the host.", "主机上无法读取 {field}。"),
     "absent.failed": ("{where}: reading {field} failed: {error}", "{where}：读取 {field} 失败：{error}"),
-    "absent.not_permitted": ("No permission to read {field} ({error}): audit with become, or give the user the right.",
-                             "没有读取 {field} 的权限（{error}）：请使用 become 审计，或授予该用户权限。"),
+    "absent.not_permitted": (
+        "No permission to read {field} ({error}): audit with become, or give the user the right.",
+        "没有读取 {field} 的权限（{error}）：请使用 become 审计，或授予该用户权限。",
+    ),
     "absent.not_supported": ("not supported", "不支持"),
     "absent.no_gpu": ("there is no NVIDIA GPU (PCI)", "没有 NVIDIA GPU（PCI）"),
     "absent.no_such_gpu": ("No GPU of this host is of the kind that is judged here.", "该主机没有此项检查所针对的 GPU。"),
@@ -42,48 +47,67 @@ TABLE = {
     "absent.form": ("form lacks {fields}", "表单缺少 {fields}"),
     "absent.path_unread": ("The free space of {path} is not known ({error}).", "无法得知 {path} 的可用空间（{error}）。"),
     "absent.not_measured": ("{module} has not been run", "尚未运行 {module}"),
-    "absent.measurement_stale": ("The last {module} ({finished}) is older than gpu_audit_measurement_max_age_seconds, or was of other hardware.",
-                                 "最近一次 {module}（{finished}）已超过 gpu_audit_measurement_max_age_seconds，或硬件已变化。"),
+    "absent.measurement_stale": (
+        "The last {module} ({finished}) is older than gpu_audit_measurement_max_age_seconds, or was of other hardware.",
+        "最近一次 {module}（{finished}）已超过 gpu_audit_measurement_max_age_seconds，或硬件已变化。",
+    ),
     "absent.measurement_failed": ("The last {module} failed: {error}", "最近一次 {module} 失败：{error}"),
     "absent.measurement_incomplete": ("The last {module} gave no usable {field}.", "最近一次 {module} 没有给出可用的 {field}。"),
     "absent.when_false": ("The condition of this check doesn't hold here.", "此检查的前提条件在该主机上不成立。"),
     "absent.expression_failed": ("The expression of this check failed: {error}", "此检查的表达式执行失败：{error}"),
     "absent.expression_empty": ("The expression of this check gave no value.", "此检查的表达式没有给出值。"),
     "absent.not_comparable": ("The value {value} can't be compared with the limit.", "值 {value} 无法与限值比较。"),
-
-    # --- what would answer it --------------------------------------------------------------------------------------------------------------
+    # --- what would answer it
+    # ---------------------------------------------------------------------------------------------------
     "answer.measure": ("Run playbook trainops.gpu_audit.measure.", "运行 playbook trainops.gpu_audit.measure。"),
     "answer.form": ("Fill in gpu_audit_workload.", "请补全 gpu_audit_workload。"),
-    "answer.tool": ("Install the driver's tools on the host, or set gpu_audit_nvidia_smi, then audit again.",
-                    "在主机上安装驱动工具，或设置 gpu_audit_nvidia_smi，然后重新审计。"),
+    "answer.tool": (
+        "Install the driver's tools on the host, or set gpu_audit_nvidia_smi, then audit again.",
+        "在主机上安装驱动工具，或设置 gpu_audit_nvidia_smi，然后重新审计。",
+    ),
     "answer.audit": ("Remove what keeps it from being read, then audit again.", "排除无法读取的原因，然后重新审计。"),
-
-    # --- findings --------------------------------------------------------------------------------------------------------------------------
+    # --- findings
+    # ---------------------------------------------------------------------------------------------------------------
     "finding.limit": ("{title}: {actual}; required: {required}.", "{title}：{actual}；要求：{required}。"),
     "finding.plain": ("{title}: {actual}.", "{title}：{actual}。"),
     "finding.more": ("and {count} more", "另有 {count} 项"),
-    "finding.satisfied": ("{title}: {actual} is below the usual limit, but {metric} is {value}, which is enough.",
-                          "{title}：{actual} 低于一般限值，但 {metric} 为 {value}，已足够。"),
+    "finding.satisfied": (
+        "{title}: {actual} is below the usual limit, but {metric} is {value}, which is enough.",
+        "{title}：{actual} 低于一般限值，但 {metric} 为 {value}，已足够。",
+    ),
     "finding.waiver_expired": ("{message} (A waiver expired on {expires}: {reason}.)", "{message}（豁免已于 {expires} 到期：{reason}。）"),
-    "advice.base_figures_missing": ("Unknown: base figures missing ({fields}). Without them nothing is sized and no upgrade is advised.",
-                                    "未知：缺少基础数据（{fields}）。缺少时不做容量估算，也不给出升级建议。"),
-
-    # --- the driver's failures ---------------------------------------------------------------------------------------------------------------
-    "advice.driver.timeout": ("The driver hangs. Drain the host and reboot it; look for Xid lines in the kernel log. If it hangs again, suspect the board.",
-                              "驱动挂起。排空主机并重启；查看内核日志中的 Xid。再次挂起则应怀疑板卡。"),
-    "advice.driver.stuck": ("A program hangs inside the driver (state D) and can't be ended. Only a reboot helps; look for Xid lines in the kernel log first.",
-                            "有程序卡在驱动中（D 状态）且无法结束。只能重启；请先查看内核日志中的 Xid。"),
-    "advice.driver.version_mismatch": ("The driver was upgraded without a restart. Reboot, or unload and load the nvidia modules once nothing uses the GPUs.",
-                                       "驱动升级后没有重启。请重启，或在没有程序使用 GPU 时卸载并重新加载 nvidia 模块。"),
-    "advice.driver.driver_not_loaded": ("There is a GPU and no NVIDIA kernel module. Install the driver or load it (modprobe nvidia); after a kernel upgrade rebuild the "
-                                        "module (dkms); check Secure Boot and nouveau.",
-                                        "有 GPU 但没有加载 NVIDIA 内核模块。安装驱动或执行 modprobe nvidia；内核升级后需重新构建模块（dkms）；并检查 Secure Boot 与 nouveau。"),
-    "advice.driver.crashed": ("The driver's tool crashed. Reinstall the driver; if it crashes again, look at the kernel log.",
-                              "驱动工具崩溃。重新安装驱动；再次崩溃则查看内核日志。"),
-    "advice.driver.other": ("The driver answers with an error. Look at the kernel log for NVRM and Xid lines, then reset the GPUs or reboot.",
-                            "驱动返回错误。查看内核日志中的 NVRM 与 Xid，然后重置 GPU 或重启。"),
-
-    # --- words of metrics --------------------------------------------------------------------------------------------------------------------
+    "advice.base_figures_missing": (
+        "Unknown: base figures missing ({fields}). Without them nothing is sized and no upgrade is advised.",
+        "未知：缺少基础数据（{fields}）。缺少时不做容量估算，也不给出升级建议。",
+    ),
+    # --- the driver's failures --------------------------------------------------------------------------------------------------------
+    "advice.driver.timeout": (
+        "The driver hangs. Drain the host and reboot it; look for Xid lines in the kernel log. If it hangs again, suspect the board.",
+        "驱动挂起。排空主机并重启；查看内核日志中的 Xid。再次挂起则应怀疑板卡。",
+    ),
+    "advice.driver.stuck": (
+        "A program hangs inside the driver (state D) and can't be ended. Only a reboot helps; look for Xid lines in the kernel log first.",
+        "有程序卡在驱动中（D 状态）且无法结束。只能重启；请先查看内核日志中的 Xid。",
+    ),
+    "advice.driver.version_mismatch": (
+        "The driver was upgraded without a restart. Reboot, or unload and load the nvidia modules once nothing uses the GPUs.",
+        "驱动升级后没有重启。请重启，或在没有程序使用 GPU 时卸载并重新加载 nvidia 模块。",
+    ),
+    "advice.driver.driver_not_loaded": (
+        "There is a GPU and no NVIDIA kernel module. Install the driver or load it (modprobe nvidia); after a kernel upgrade rebuild the "
+        "module (dkms); check Secure Boot and nouveau.",
+        "有 GPU 但没有加载 NVIDIA 内核模块。安装驱动或执行 modprobe nvidia；内核升级后需重新构建模块（dkms）；并检查 Secure Boot 与 nouveau。",
+    ),
+    "advice.driver.crashed": (
+        "The driver's tool crashed. Reinstall the driver; if it crashes again, look at the kernel log.",
+        "驱动工具崩溃。重新安装驱动；再次崩溃则查看内核日志。",
+    ),
+    "advice.driver.other": (
+        "The driver answers with an error. Look at the kernel log for NVRM and Xid lines, then reset the GPUs or reboot.",
+        "驱动返回错误。查看内核日志中的 NVRM 与 Xid，然后重置 GPU 或重启。",
+    ),
+    # --- words of metrics
+    # -------------------------------------------------------------------------------------------------------
     "word.ok": ("ok", "正常"),
     "word.none": ("none", "无"),
     "word.full": ("full width", "满宽度"),
@@ -107,8 +131,8 @@ TABLE = {
     "word.insufficient_resources": ("insufficient resources", "资源不足"),
     "word.below_toolkit": ("older than the toolkit's own driver", "旧于该工具包自带的驱动"),
     "word.too_old": ("too old", "过旧"),
-
-    # --- verdicts ----------------------------------------------------------------------------------------------------------------------------
+    # --- verdicts
+    # ---------------------------------------------------------------------------------------------------------------
     "verdict.ready": ("ready", "就绪"),
     "verdict.ready_with_warnings": ("ready with warnings", "就绪（有警告）"),
     "verdict.unproven": ("unproven", "未验证"),
@@ -122,28 +146,42 @@ TABLE = {
     "reason.not_ready": ("Fails: {titles}.", "未通过：{titles}。"),
     "reason.open": ("{item} not answered", "{item}尚未回答"),
     "reason.more": ("{count} more", "另有 {count} 项"),
-    "reason.not_tried": ("The host was not tried: the run was interrupted or its batch was given up.", "该主机未被尝试：运行被中断或所在批次被放弃。"),
+    "reason.not_tried": (
+        "The host was not tried: the run was interrupted or its batch was given up.",
+        "该主机未被尝试：运行被中断或所在批次被放弃。",
+    ),
     "reason.unreachable": ("The host can't be reached: {error}", "无法连接主机：{error}"),
     "reason.error": ("There is no valid document of the host: {error}", "没有该主机的有效文档：{error}"),
     "reason.inputs": ("A variable of the host can't be used: {error}", "该主机的变量无法使用：{error}"),
     "reason.no_policy": ("The policy {policy} of this host could not be read.", "无法读取该主机的策略 {policy}。"),
     "reason.silent": ("no reason was recorded", "没有记录原因"),
-
-    # --- a document that can't be used ---------------------------------------------------------------------------------------------------------
+    # --- a document that can't be used ------------------------------------------------------------------------------------------------
     "invalid.type": ("{path} must be {wanted}, not {found}", "{path} 必须是 {wanted}，而不是 {found}"),
-
-    # --- causes and headline -------------------------------------------------------------------------------------------------------------------
-    "cause.driver_support.too_old": ("driver {driver} is too old for the CUDA {cuda} that is installed", "驱动 {driver} 对已安装的 CUDA {cuda} 来说过旧"),
-    "cause.driver_support.below_toolkit": ("driver {driver} is older than the one CUDA {cuda} came with", "驱动 {driver} 旧于 CUDA {cuda} 自带的驱动"),
+    # --- causes and headline
+    # ----------------------------------------------------------------------------------------------------
+    "cause.driver_support.too_old": (
+        "driver {driver} is too old for the CUDA {cuda} that is installed",
+        "驱动 {driver} 对已安装的 CUDA {cuda} 来说过旧",
+    ),
+    "cause.driver_support.below_toolkit": (
+        "driver {driver} is older than the one CUDA {cuda} came with",
+        "驱动 {driver} 旧于 CUDA {cuda} 自带的驱动",
+    ),
     "cause.title": ("{title}: {detail}", "{title}：{detail}"),
     "cause.numeric": ("{actual}; required: {required}", "{actual}；要求：{required}"),
     "cause.range": ("{low} to {high}", "{low} 至 {high}"),
     "cause.unreachable": ("Hosts can't be reached", "主机无法连接"),
     "cause.error": ("Hosts gave no valid document", "主机没有给出有效文档"),
     "cause.not_tried": ("Hosts were not tried", "主机未被尝试"),
-    "cause.advice.unreachable": ("Check power, network, the ssh service and the inventory's address, user and key.", "检查电源、网络、ssh 服务，以及清单中的地址、用户和密钥。"),
-    "cause.advice.error": ("The detail says what failed. Without Python on the host install python3; a variable that doesn't template must be corrected in the inventory.",
-                           "详情说明了失败原因。主机缺少 Python 时请安装 python3；无法解析的变量需在清单中更正。"),
+    "cause.advice.unreachable": (
+        "Check power, network, the ssh service and the inventory's address, user and key.",
+        "检查电源、网络、ssh 服务，以及清单中的地址、用户和密钥。",
+    ),
+    "cause.advice.error": (
+        "The detail says what failed. Without Python on the host install python3; a variable that doesn't template "
+        "must be corrected in the inventory.",
+        "详情说明了失败原因。主机缺少 Python 时请安装 python3；无法解析的变量需在清单中更正。",
+    ),
     "cause.advice.not_tried": ("Run the audit again for these hosts.", "对这些主机重新运行审计。"),
     "headline.none": ("No host was audited.", "没有审计任何主机。"),
     "headline.ready": ("{ready} of {hosts} hosts are ready for {purpose}.", "{hosts} 台主机中有 {ready} 台可用于{purpose}。"),
@@ -154,12 +192,18 @@ TABLE = {
     "headline.not_tried": ("{count} not tried.", "{count} 台未被尝试。"),
     "headline.one_fails": ("1 fails: {reason}.", "1 台未通过：{reason}。"),
     "headline.one_reason": ("{count} fail for one reason: {reason}.", "{count} 台因同一原因未通过：{reason}。"),
-    "headline.reasons": ("{count} fail, most of them ({most}) for this: {reason}.", "{count} 台未通过，其中最多（{most} 台）的原因是：{reason}。"),
-    "headline.several": ("{count} fail for several reasons; the commonest ({most}): {reason}.", "{count} 台因多种原因未通过；最常见（{most} 台）：{reason}。"),
+    "headline.reasons": (
+        "{count} fail, most of them ({most}) for this: {reason}.",
+        "{count} 台未通过，其中最多（{most} 台）的原因是：{reason}。",
+    ),
+    "headline.several": (
+        "{count} fail for several reasons; the commonest ({most}): {reason}.",
+        "{count} 台因多种原因未通过；最常见（{most} 台）：{reason}。",
+    ),
     "headline.partial": ("The run was interrupted.", "运行被中断。"),
     "purpose.mixed": ("their work", "各自的工作负载"),
-
-    # --- items ---------------------------------------------------------------------------------------------------------------------------------
+    # --- items
+    # ------------------------------------------------------------------------------------------------------------------
     "item.vram": ("VRAM", "显存"),
     "item.compute": ("compute", "算力"),
     "item.memory": ("memory", "内存"),

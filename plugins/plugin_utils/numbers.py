@@ -8,8 +8,18 @@ LARGEST = 2**100
 
 # unit key -> text behind the number. Bytes, fractions, truth and words have forms of their own.
 UNITS = {
-    "bytes": None, "fraction": None, "bool": None, "word": None, "count": "", "ratio": "×", "celsius": "°C", "watts": "W", "seconds": "s",
-    "cores": "", "bytes_per_second": None, "": "",
+    "bytes": None,
+    "fraction": None,
+    "bool": None,
+    "word": None,
+    "count": "",
+    "ratio": "×",
+    "celsius": "°C",
+    "watts": "W",
+    "seconds": "s",
+    "cores": "",
+    "bytes_per_second": None,
+    "": "",
 }
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _YES_NO = {"en": ("yes", "no"), "zh": ("是", "否")}
@@ -78,7 +88,7 @@ def format_required(limit, unit="", language="en", tolerance=0):
     """What passes a limit ({"below": 4} -> "≥ 4"): the opposite of the comparison that warns or fails. "" for None."""
     if not limit:
         return ""
-    (comparison, bound), = limit.items()
+    ((comparison, bound),) = limit.items()
     joiner = "、" if language == "zh" else ", "
     if comparison == "one_of":
         return ("不为 " if language == "zh" else "none of ") + joiner.join(format_value(entry, unit, language) for entry in bound)

@@ -373,7 +373,8 @@ def _load(name_or_path, shipped_dir, seen, beside=None):
 def resolve(name_or_path, shipped_dir=None):
     """The resolved policy {"schema", "name", "title", "sha256", "files", "leans_on", "checks": {id: complete check}}.
 
-    `name_or_path` is a shipped name ("training") or the path of a file. PolicyError says where, what, the nearest valid name and what to do.
+    `name_or_path` is a shipped name ("training") or the path of a file. PolicyError says where, what, the nearest
+    valid name and what to do.
     The digest covers what the policy says, not where its files lie.
     """
     top, checks, files = _load(name_or_path, shipped_dir or SHIPPED_DIR, [])
@@ -413,7 +414,8 @@ def is_resolved(policy):
 def apply_thresholds(policy, thresholds):
     """The policy with thresholds of groups and hosts laid over it; checks that don't change are shared, not copied.
 
-    `thresholds` is [{"variable": name, "values": {check id: {"warn", "fail", "tolerance", "enabled"}}}] in merge order. A bare limit keeps the
+    `thresholds` is [{"variable": name, "values": {check id: {"warn", "fail", "tolerance", "enabled"}}}] in merge order. A bare limit keeps
+    the
     check's comparison, a map replaces it, null switches that limit off. PolicyError names variable, key and nearest valid name.
     """
     if not is_resolved(policy):

@@ -31,7 +31,9 @@ def item_status(findings):
         return "not_applicable"
     if "fail" in known:
         return "fail"
-    if any(finding["status"] == "unknown" and finding.get("answers") for finding in findings) or all(status == "unknown" for status in known):
+    if any(finding["status"] == "unknown" and finding.get("answers") for finding in findings) or all(
+        status == "unknown" for status in known
+    ):
         return "unknown"
     return "warn" if "warn" in known else "pass"
 
@@ -50,7 +52,9 @@ def decide(findings, statuses, items):
     if "fail" in kinds:
         return "not_ready"
     unknown = sum(1 for item in CHECKLIST if statuses.get(item) == "unknown")
-    health_unknown = any(finding["status"] == "unknown" and finding.get("answers") and items[finding["check"]] == "health" for finding in findings)
+    health_unknown = any(
+        finding["status"] == "unknown" and finding.get("answers") and items[finding["check"]] == "health" for finding in findings
+    )
     if unknown >= 2 or health_unknown:
         return "unproven"
     if "warn" in kinds or "waived" in kinds or unknown:

@@ -23,7 +23,8 @@ def as_moment(value):
 def find(waivers, check, now):
     """The waiver for a check as {"reason", "expires", "expired": bool}, None when there is none or it has no reason.
 
-    A waiver holds to the end of its last day (UTC). One whose date can't be read counts as expired: an unreadable date must not hide a fault.
+    A waiver holds to the end of its last day (UTC). One whose date can't be read counts as expired: an unreadable date must
+    not hide a fault.
     """
     entry = waivers.get(check) if isinstance(waivers, dict) else None
     if not isinstance(entry, dict):

@@ -18,9 +18,18 @@ BASE_FIELDS = ("input_sample_bytes", "batch_size", "hours_per_day")
 
 
 def _field(kind, en, zh, unit="", choices=None, kinds=KINDS, example=None, required_for=()):
-    """One row. `kind`: choice, list, text, path, size, int, number, bool; `required_for`: kinds whose report lists it when it is missing."""
-    return {"type": kind, "unit": unit, "choices": choices, "kinds": kinds, "example": example, "required_for": required_for,
-            "description": {"en": en, "zh": zh}}
+    """One row. `kind`: choice, list, text, path, size, int, number, bool; `required_for`: kinds whose report lists it when it is
+    missing.
+    """
+    return {
+        "type": kind,
+        "unit": unit,
+        "choices": choices,
+        "kinds": kinds,
+        "example": example,
+        "required_for": required_for,
+        "description": {"en": en, "zh": zh},
+    }
 
 
 _LEARN = ("training", "finetuning")
@@ -28,40 +37,110 @@ _WITH_DATA = ("training", "finetuning", "rendering", "transcoding")
 
 ARGUMENT_SPEC = {
     "kind": _field("choice", "What the machine is for.", "这台机器的用途。", choices=KINDS, example="training", required_for=KINDS),
-    "mode": _field("choice", "Inference only: online (somebody waits for each answer) or batch.", "仅用于推理：online（有人在等每个回答）或 batch（离线批处理）。",
-                   choices=("online", "batch"), kinds=("inference",), example="online", required_for=("inference",)),
-    "leans_on": _field("list", "What the work leans on; chooses which checks must be answered. Default: the policy's.",
-                       "工作负载主要依赖什么；决定哪些检查必须得到回答。默认取自策略。", choices=LEANINGS, example=["compute", "vram", "throughput"]),
+    "mode": _field(
+        "choice",
+        "Inference only: online (somebody waits for each answer) or batch.",
+        "仅用于推理：online（有人在等每个回答）或 batch（离线批处理）。",
+        choices=("online", "batch"),
+        kinds=("inference",),
+        example="online",
+        required_for=("inference",),
+    ),
+    "leans_on": _field(
+        "list",
+        "What the work leans on; chooses which checks must be answered. Default: the policy's.",
+        "工作负载主要依赖什么；决定哪些检查必须得到回答。默认取自策略。",
+        choices=LEANINGS,
+        example=["compute", "vram", "throughput"],
+    ),
     "model": _field("text", "Model or job, for the report only.", "模型或作业名称，仅用于报告。", example="example-7b"),
-    "input_sample_bytes": _field("size", "Size of one input sample (base figure).", "单个输入样本的大小（基础数据）。", "bytes", example="150 KB", required_for=KINDS),
-    "batch_size": _field("int", "Samples in one batch on one GPU (base figure).", "单个 GPU 每批次的样本数（基础数据）。", "samples", example=256, required_for=KINDS),
-    "hours_per_day": _field("number", "Hours a day the work runs (base figure).", "每天运行的小时数（基础数据）。", "hours", example=20, required_for=KINDS),
-    "dataset_bytes": _field("size", "Size of the data set on the host.", "主机上数据集的大小。", "bytes", example="4 TiB", required_for=_WITH_DATA),
-    "weights_bytes": _field("size", "Size of the model weights on the host.", "主机上模型权重的大小。", "bytes", example="15 GiB",
-                            required_for=("training", "finetuning", "inference")),
+    "input_sample_bytes": _field(
+        "size", "Size of one input sample (base figure).", "单个输入样本的大小（基础数据）。", "bytes", example="150 KB", required_for=KINDS
+    ),
+    "batch_size": _field(
+        "int",
+        "Samples in one batch on one GPU (base figure).",
+        "单个 GPU 每批次的样本数（基础数据）。",
+        "samples",
+        example=256,
+        required_for=KINDS,
+    ),
+    "hours_per_day": _field(
+        "number", "Hours a day the work runs (base figure).", "每天运行的小时数（基础数据）。", "hours", example=20, required_for=KINDS
+    ),
+    "dataset_bytes": _field(
+        "size", "Size of the data set on the host.", "主机上数据集的大小。", "bytes", example="4 TiB", required_for=_WITH_DATA
+    ),
+    "weights_bytes": _field(
+        "size",
+        "Size of the model weights on the host.",
+        "主机上模型权重的大小。",
+        "bytes",
+        example="15 GiB",
+        required_for=("training", "finetuning", "inference"),
+    ),
     "checkpoint_bytes": _field("size", "Size of one checkpoint.", "单个检查点的大小。", "bytes", example="105 GB", required_for=_LEARN),
-    "checkpoints_kept": _field("int", "Checkpoints kept on the host at a time.", "主机上同时保留的检查点个数。", "count", example=5, required_for=_LEARN),
-    "checkpoint_interval_minutes": _field("number", "Minutes between two checkpoints.", "两次检查点之间的分钟数。", "minutes", example=60, kinds=_LEARN),
+    "checkpoints_kept": _field(
+        "int", "Checkpoints kept on the host at a time.", "主机上同时保留的检查点个数。", "count", example=5, required_for=_LEARN
+    ),
+    "checkpoint_interval_minutes": _field(
+        "number", "Minutes between two checkpoints.", "两次检查点之间的分钟数。", "minutes", example=60, kinds=_LEARN
+    ),
     "log_bytes": _field("size", "Room that logs need.", "日志所需的空间。", "bytes", example="20 GiB", required_for=KINDS),
     "dataset_path": _field("path", "Where the data set lies.", "数据集所在路径。", example="/data/dataset", required_for=_WITH_DATA),
-    "weights_path": _field("path", "Where the weights lie.", "权重所在路径。", example="/data/weights",
-                           required_for=("training", "finetuning", "inference")),
-    "checkpoints_path": _field("path", "Where checkpoints are written.", "检查点写入路径。", example="/data/checkpoints", required_for=_LEARN),
+    "weights_path": _field(
+        "path", "Where the weights lie.", "权重所在路径。", example="/data/weights", required_for=("training", "finetuning", "inference")
+    ),
+    "checkpoints_path": _field(
+        "path", "Where checkpoints are written.", "检查点写入路径。", example="/data/checkpoints", required_for=_LEARN
+    ),
     "logs_path": _field("path", "Where logs are written.", "日志写入路径。", example="/data/logs", required_for=KINDS),
-    "data_in_place": _field("list", "What already lies on the host: it takes no further room.", "已经在主机上的数据：不再占用额外空间。",
-                            choices=("dataset", "weights"), example=["dataset"]),
+    "data_in_place": _field(
+        "list",
+        "What already lies on the host: it takes no further room.",
+        "已经在主机上的数据：不再占用额外空间。",
+        choices=("dataset", "weights"),
+        example=["dataset"],
+    ),
     "run_hours": _field("number", "Hours one run takes.", "单次运行所需小时数。", "hours", example=240),
-    "samples_per_second_per_gpu": _field("number", "Samples one GPU takes in a second.", "单个 GPU 每秒处理的样本数。", "samples/s", example=1500,
-                                         required_for=_LEARN),
-    "precision": _field("choice", "Number format of the computation.", "计算所用的数值精度。",
-                        choices=("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "int4"), example="bf16"),
-    "latency_seconds": _field("number", "Longest acceptable answer time (95th percentile).", "可接受的最长响应时间（95 分位）。", "seconds", example=2,
-                              kinds=("inference",)),
-    "concurrency": _field("int", "Requests to be served at the same time.", "需要同时服务的请求数。", "count", example=32, kinds=("inference",)),
-    "upload_hours_allowed": _field("number", "Hours allowed to bring the data set in.", "允许的数据集上传时间（小时）。", "hours", example=24),
-    "download_minutes_allowed": _field("number", "Minutes allowed to take one result (checkpoint or weights) out.",
-                                       "允许的单份结果（检查点或权重）下载时间（分钟）。", "minutes", example=60),
-    "queue_state": _field("choice", "Is there work waiting for the machine?", "是否有任务在排队等待这台机器？", choices=("empty", "short", "long"), example="short"),
+    "samples_per_second_per_gpu": _field(
+        "number", "Samples one GPU takes in a second.", "单个 GPU 每秒处理的样本数。", "samples/s", example=1500, required_for=_LEARN
+    ),
+    "precision": _field(
+        "choice",
+        "Number format of the computation.",
+        "计算所用的数值精度。",
+        choices=("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "int4"),
+        example="bf16",
+    ),
+    "latency_seconds": _field(
+        "number",
+        "Longest acceptable answer time (95th percentile).",
+        "可接受的最长响应时间（95 分位）。",
+        "seconds",
+        example=2,
+        kinds=("inference",),
+    ),
+    "concurrency": _field(
+        "int", "Requests to be served at the same time.", "需要同时服务的请求数。", "count", example=32, kinds=("inference",)
+    ),
+    "upload_hours_allowed": _field(
+        "number", "Hours allowed to bring the data set in.", "允许的数据集上传时间（小时）。", "hours", example=24
+    ),
+    "download_minutes_allowed": _field(
+        "number",
+        "Minutes allowed to take one result (checkpoint or weights) out.",
+        "允许的单份结果（检查点或权重）下载时间（分钟）。",
+        "minutes",
+        example=60,
+    ),
+    "queue_state": _field(
+        "choice",
+        "Is there work waiting for the machine?",
+        "是否有任务在排队等待这台机器？",
+        choices=("empty", "short", "long"),
+        example="short",
+    ),
     "budget_amount": _field("number", "Budget of the project.", "项目预算。", "currency", example=10000),
     "budget_currency": _field("text", "Currency of the budget (ISO 4217).", "预算币种（ISO 4217）。", example="USD"),
 }
@@ -105,7 +184,7 @@ def _convert(name, row, value):
     kind = row["type"]
     if kind == "size":
         size = parse_size(value)
-        return (size, None) if size is not None else (None, "a size in bytes or with a unit such as \"1.5 TiB\"")
+        return (size, None) if size is not None else (None, 'a size in bytes or with a unit such as "1.5 TiB"')
     if kind in ("int", "number"):
         figure = _as_number(value)
         if figure is not None and (kind == "number" or figure == int(figure)):
@@ -134,7 +213,9 @@ def _convert(name, row, value):
 
 
 def normalise(form):
-    """(form with sizes in bytes and numbers as numbers, problems [str]). A field that is wrong or unknown is left out and named in problems."""
+    """(form with sizes in bytes and numbers as numbers, problems [str]). A field that is wrong or unknown is left out and named in
+    problems.
+    """
     from .policy import nearest
 
     if form is None:
@@ -146,7 +227,9 @@ def normalise(form):
         value = form[name]
         row = ARGUMENT_SPEC.get(name) if isinstance(name, str) else None
         if row is None:
-            problems.append("gpu_audit_workload.%s is no field of the form%s" % (" ".join(str(name).split())[:80], nearest(str(name), ARGUMENT_SPEC)))
+            problems.append(
+                "gpu_audit_workload.%s is no field of the form%s" % (" ".join(str(name).split())[:80], nearest(str(name), ARGUMENT_SPEC))
+            )
             continue
         if value is None or value == "":
             continue
@@ -159,7 +242,9 @@ def normalise(form):
 
 
 def missing(form):
-    """Names of the fields that this kind of work needs and the (normalised) form doesn't give, in the table's order. Base figures come always."""
+    """Names of the fields that this kind of work needs and the (normalised) form doesn't give, in the table's order. Base figures come
+    always.
+    """
     kind = form.get("kind")
     kinds = (kind,) if kind in KINDS else ()
     names = []
@@ -180,8 +265,11 @@ def sizes_missing(form):
     """The sizes without which it isn't known what this kind of work puts on the host; without a kind, those of training."""
     kind = form.get("kind") if form.get("kind") in KINDS else "training"
     in_place = form.get("data_in_place") or ()
-    return [name for name in ("dataset_bytes", "weights_bytes", "checkpoint_bytes", "checkpoints_kept", "log_bytes")
-            if kind in ARGUMENT_SPEC[name]["required_for"] and form.get(name) is None and name.split("_")[0] not in in_place]
+    return [
+        name
+        for name in ("dataset_bytes", "weights_bytes", "checkpoint_bytes", "checkpoints_kept", "log_bytes")
+        if kind in ARGUMENT_SPEC[name]["required_for"] and form.get(name) is None and name.split("_")[0] not in in_place
+    ]
 
 
 def storage_needs(form):
@@ -194,5 +282,8 @@ def storage_needs(form):
         "checkpoints": checkpoint * kept if checkpoint is not None and kept is not None else None,
         "logs": form.get("log_bytes"),
     }
-    return [(purpose, form.get(purpose + "_path"), sizes[purpose]) for purpose in PURPOSES
-            if sizes[purpose] or sizes[purpose] == 0 and form.get(purpose + "_path")]
+    return [
+        (purpose, form.get(purpose + "_path"), sizes[purpose])
+        for purpose in PURPOSES
+        if sizes[purpose] or sizes[purpose] == 0 and form.get(purpose + "_path")
+    ]

@@ -12,7 +12,9 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import judge
 def report(troubles, language="en", **more):
     entries = []
     for number, trouble in enumerate(troubles):
-        inputs, document = fleet_maker.make_host("node-%02d" % number, more.get("model", "a100"), trouble.replace("fine", "none"), seed=number)
+        inputs, document = fleet_maker.make_host(
+            "node-%02d" % number, more.get("model", "a100"), trouble.replace("fine", "none"), seed=number
+        )
         if document and document["facts"]:
             document["measurements"] = fleet_maker.make_measurements(document["facts"], inputs["name"], peak=0.7)
         entries.append(judging.judged(document, inputs, language=language))
@@ -29,11 +31,22 @@ def test_the_cause_that_frees_most_hosts_comes_first():
     assert causes(made) == ["host.unreachable", "compute.cores_per_gpu", "gpu.ecc_uncorrectable"]
     assert [cause["frees"] for cause in made["causes"]] == [3, 2, 1]
     assert made["causes"][1]["hosts"] == [1, 2] and made["causes"][1]["gpus"] == 16
-    assert made["summary"] == {"hosts": 7, "ready": 1, "ready_with_warnings": 0, "unproven": 0, "not_ready": 3, "unreachable": 3, "error": 0, "not_tried": 0}
+    assert made["summary"] == {
+        "hosts": 7,
+        "ready": 1,
+        "ready_with_warnings": 0,
+        "unproven": 0,
+        "not_ready": 3,
+        "unreachable": 3,
+        "error": 0,
+        "not_tried": 0,
+    }
 
 
 def test_every_cause_of_a_failure_has_a_remedy_and_a_command():
-    made = report(["ecc", "few_cores", "disk_full", "driver_hang", "old_driver", "hot", "one_lost", "remap_pending", "narrow_link", "no_hardware"])
+    made = report(
+        ["ecc", "few_cores", "disk_full", "driver_hang", "old_driver", "hot", "one_lost", "remap_pending", "narrow_link", "no_hardware"]
+    )
     assert len(made["causes"]) == 10
     for cause in made["causes"]:
         assert cause["advice"] and cause["command"] and cause["detail"] and cause["frees"] == 1, cause
@@ -64,18 +77,25 @@ def test_a_host_with_two_causes_is_freed_by_neither_alone():
 def test_warnings_come_after_failures_and_free_nothing():
     made = report(["no_persistence", "no_persistence", "ecc"])
     assert [(cause["check"], cause["status"], cause["frees"]) for cause in made["causes"]] == [
-        ("gpu.ecc_uncorrectable", "fail", 1), ("gpu.persistence_off", "warn", 0)]
+        ("gpu.ecc_uncorrectable", "fail", 1),
+        ("gpu.persistence_off", "warn", 0),
+    ]
 
 
 def test_headline_with_one_reason():
     made = report(["fine", "fine", "old_driver", "old_driver", "unreachable", "not_collected"])
-    assert made["headline"] == ("2 of 6 hosts are ready for training. 1 can't be reached. 1 not tried. "
-                                "2 fail for one reason: driver 470 is too old for the CUDA 12 that is installed.")
+    assert made["headline"] == (
+        "2 of 6 hosts are ready for training. 1 can't be reached. 1 not tried. "
+        "2 fail for one reason: driver 470 is too old for the CUDA 12 that is installed."
+    )
 
 
 def test_headline_in_chinese():
     made = report(["fine", "old_driver", "ecc", "ecc"], language="zh")
-    assert made["headline"] == "4 台主机中有 1 台可用于训练。3 台未通过，其中最多（2 台）的原因是：驱动加载以来不可纠正的 ECC 错误：2；要求：0。"
+    assert (
+        made["headline"]
+        == "4 台主机中有 1 台可用于训练。3 台未通过，其中最多（2 台）的原因是：驱动加载以来不可纠正的 ECC 错误：2；要求：0。"
+    )
 
 
 def test_headline_of_nothing_and_of_an_interrupted_run():

@@ -12,17 +12,38 @@ TIB = 2**40
 GIB = 2**30
 
 
-@pytest.mark.parametrize("limit, value, tolerance, bad", [
-    ({"below": 4}, 3.999, 0, True), ({"below": 4}, 4, 0, False), ({"below": 4}, 4.001, 0, False),
-    ({"above": 4}, 4, 0, False), ({"above": 4}, 4.001, 0, True),
-    ({"at_least": 0.8}, 0.8, 0, True), ({"at_least": 0.8}, 0.7999, 0, False),
-    ({"at_most": 5}, 5, 0, True), ({"at_most": 5}, 5.001, 0, False),
-    ({"below": 2}, 1.95, 0.05, False), ({"below": 2}, 1.9499, 0.05, True), ({"above": 2}, 2.05, 0.05, False), ({"above": 2}, 2.06, 0.05, True),
-    ({"at_least": 2}, 2.04, 0.05, False), ({"at_least": 2}, 2.05, 0.05, True), ({"at_most": 2}, 1.96, 0.05, False), ({"at_most": 2}, 1.95, 0.05, True),
-    ({"equals": True}, True, 0, True), ({"equals": True}, 1, 0, False), ({"not_equals": "none"}, "reset", 0, True), ({"not_equals": "none"}, "none", 0, False),
-    ({"one_of": ["a"]}, "a", 0, True), ({"one_of": ["a"]}, "b", 0, False), ({"none_of": ["ok"]}, "ok", 0, False), ({"none_of": ["ok"]}, "x", 0, True),
-    ({"below": 4}, "many", 0, None), ({"below": 4}, True, 0, None),
-])
+@pytest.mark.parametrize(
+    "limit, value, tolerance, bad",
+    [
+        ({"below": 4}, 3.999, 0, True),
+        ({"below": 4}, 4, 0, False),
+        ({"below": 4}, 4.001, 0, False),
+        ({"above": 4}, 4, 0, False),
+        ({"above": 4}, 4.001, 0, True),
+        ({"at_least": 0.8}, 0.8, 0, True),
+        ({"at_least": 0.8}, 0.7999, 0, False),
+        ({"at_most": 5}, 5, 0, True),
+        ({"at_most": 5}, 5.001, 0, False),
+        ({"below": 2}, 1.95, 0.05, False),
+        ({"below": 2}, 1.9499, 0.05, True),
+        ({"above": 2}, 2.05, 0.05, False),
+        ({"above": 2}, 2.06, 0.05, True),
+        ({"at_least": 2}, 2.04, 0.05, False),
+        ({"at_least": 2}, 2.05, 0.05, True),
+        ({"at_most": 2}, 1.96, 0.05, False),
+        ({"at_most": 2}, 1.95, 0.05, True),
+        ({"equals": True}, True, 0, True),
+        ({"equals": True}, 1, 0, False),
+        ({"not_equals": "none"}, "reset", 0, True),
+        ({"not_equals": "none"}, "none", 0, False),
+        ({"one_of": ["a"]}, "a", 0, True),
+        ({"one_of": ["a"]}, "b", 0, False),
+        ({"none_of": ["ok"]}, "ok", 0, False),
+        ({"none_of": ["ok"]}, "x", 0, True),
+        ({"below": 4}, "many", 0, None),
+        ({"below": 4}, True, 0, None),
+    ],
+)
 def test_comparisons(limit, value, tolerance, bad):
     assert findings.violated(limit, value, tolerance) is bad
 
@@ -50,13 +71,17 @@ def test_peak_vram_leaves_the_reserved_part_out_of_both_sides():
 
 def test_peak_vram_is_the_worst_gpus():
     document, inputs = judging.host()
-    document["measurements"][0]["result"]["gpus"][5]["memory_used_peak_bytes"] = document["measurements"][0]["result"]["gpus"][5]["memory_total_bytes"] - 2**30
+    document["measurements"][0]["result"]["gpus"][5]["memory_used_peak_bytes"] = (
+        document["measurements"][0]["result"]["gpus"][5]["memory_total_bytes"] - 2**30
+    )
     found = judging.finding(judging.judged(document, inputs), "vram.peak_fraction")
     assert found["status"] == "fail" and "GPU 5" in found["message"] and found["evidence"][0]["what"].startswith("GPU 5")
 
 
 def test_what_is_in_use_during_a_light_audit_is_never_the_peak():
-    document, inputs = judging.host(measured=False, change=lambda facts: [gpu.update(memory_used_bytes=gpu["memory_total_bytes"]) for gpu in facts["gpu"]["gpus"]])
+    document, inputs = judging.host(
+        measured=False, change=lambda facts: [gpu.update(memory_used_bytes=gpu["memory_total_bytes"]) for gpu in facts["gpu"]["gpus"]]
+    )
     entry = judging.judged(document, inputs)
     assert judging.status(entry, "vram.peak_fraction") == "unknown" and "vram.peak_fraction" in entry["absent"]
 
@@ -111,7 +136,9 @@ def test_a_cgroup_limit_counts_as_the_ram():
 def place(document, inputs, free, total, needed, **form):
     for entry in document["facts"]["storage"]["paths"]:
         entry.update(free_bytes=free, total_bytes=total)
-    inputs["workload"].update(dict({"dataset_bytes": needed, "weights_bytes": 0, "checkpoint_bytes": 0, "checkpoints_kept": 0, "log_bytes": 0}, **form))
+    inputs["workload"].update(
+        dict({"dataset_bytes": needed, "weights_bytes": 0, "checkpoint_bytes": 0, "checkpoints_kept": 0, "log_bytes": 0}, **form)
+    )
 
 
 @pytest.mark.parametrize("needed, expected", [(899, "pass"), (900, "pass"), (901, "warn"), (1000, "warn"), (1001, "fail")])
@@ -150,14 +177,19 @@ def test_the_fullest_local_file_system(free, expected, kind, check):
     assert judging.status(judging.judged(document, inputs), check) == expected
 
 
-@pytest.mark.parametrize("masks, growth, expected", [
-    ([1, 1], 0.0, "pass"), ([0x44, 1], 0.0, "warn"), ([0x40, 0x40], 0.0, "fail"), ([0], 0.5, "fail"), ([0x40], None, "warn")])
-@pytest.mark.parametrize("bit, counter, check", [
-    (0x40, "hw_thermal_slowdown", "gpu.hw_thermal"), (0x80, "hw_power_brake_slowdown", "gpu.power_brake")])
+@pytest.mark.parametrize(
+    "masks, growth, expected",
+    [([1, 1], 0.0, "pass"), ([0x44, 1], 0.0, "warn"), ([0x40, 0x40], 0.0, "fail"), ([0], 0.5, "fail"), ([0x40], None, "warn")],
+)
+@pytest.mark.parametrize(
+    "bit, counter, check", [(0x40, "hw_thermal_slowdown", "gpu.hw_thermal"), (0x80, "hw_power_brake_slowdown", "gpu.power_brake")]
+)
 def test_clock_events(masks, growth, expected, bit, counter, check):
     def change(facts):
-        facts["gpu"]["gpus"][2].update(clock_event_reasons_masks=[mask & ~0x40 | (bit if mask & 0x40 else 0) for mask in masks],
-                                       clock_event_counters_growth_seconds=None if growth is None else {counter: growth})
+        facts["gpu"]["gpus"][2].update(
+            clock_event_reasons_masks=[mask & ~0x40 | (bit if mask & 0x40 else 0) for mask in masks],
+            clock_event_counters_growth_seconds=None if growth is None else {counter: growth},
+        )
 
     document, inputs = judging.host(change=change)
     assert judging.status(judging.judged(document, inputs), check) == expected
@@ -170,35 +202,58 @@ def test_hardware_slowdown_needs_two_samples(masks, expected):
 
 
 def test_counters_since_boot_alone_are_no_finding():
-    document, inputs = judging.host(change=lambda facts: facts["gpu"]["gpus"][0].update(
-        clock_event_counters_seconds={"hw_thermal_slowdown": 9999.0, "hw_power_brake_slowdown": 10.0}))
+    document, inputs = judging.host(
+        change=lambda facts: facts["gpu"]["gpus"][0].update(
+            clock_event_counters_seconds={"hw_thermal_slowdown": 9999.0, "hw_power_brake_slowdown": 10.0}
+        )
+    )
     entry = judging.judged(document, inputs)
     assert judging.status(entry, "gpu.hw_thermal") == "pass" and judging.status(entry, "gpu.power_brake") == "pass"
 
 
-@pytest.mark.parametrize("t_limit, offset, expected", [(4, -2, "pass"), (3, -2, "warn"), (-1, -2, "warn"), (-2, -2, "fail"), (6, None, "pass"), (5, None, "warn"),
-                                                       (0, None, "fail")])
+@pytest.mark.parametrize(
+    "t_limit, offset, expected",
+    [(4, -2, "pass"), (3, -2, "warn"), (-1, -2, "warn"), (-2, -2, "fail"), (6, None, "pass"), (5, None, "warn"), (0, None, "fail")],
+)
 def test_temperature_margin(t_limit, offset, expected):
-    document, inputs = judging.host(change=lambda facts: facts["gpu"]["gpus"][0].update(
-        temperature_headroom_celsius=t_limit, temperature_slowdown_tlimit_celsius=offset))
+    document, inputs = judging.host(
+        change=lambda facts: facts["gpu"]["gpus"][0].update(
+            temperature_headroom_celsius=t_limit, temperature_slowdown_tlimit_celsius=offset
+        )
+    )
     assert judging.status(judging.judged(document, inputs), "gpu.temperature_headroom_celsius") == expected
 
 
-@pytest.mark.parametrize("field, value, check, expected", [
-    ("ecc_uncorrectable_volatile", 0, "gpu.ecc_uncorrectable", "pass"), ("ecc_uncorrectable_volatile", 1, "gpu.ecc_uncorrectable", "fail"),
-    ("ecc_sram_threshold_exceeded", True, "gpu.sram_threshold", "fail"), ("remapped_rows_failure", True, "gpu.remap_failed", "fail"),
-    ("remapped_rows_pending", True, "gpu.remap_pending", "fail"), ("retired_pages_pending", True, "gpu.retirement_pending", "fail"),
-    ("persistence_mode", "disabled", "gpu.persistence_off", "warn"), ("ecc_mode", "disabled", "gpu.ecc_off", "warn"),
-    ("power_limit_watts", 699.0, "power.limit_fraction", "warn"), ("power_limit_watts", 700.0, "power.limit_fraction", "pass"),
-    ("recovery_action", "none", "gpu.recovery_action", "pass"), ("recovery_action", "None", "gpu.recovery_action", "pass"),
-    ("recovery_action", "reset", "gpu.recovery_action", "fail"), ("recovery_action", "Reboot", "gpu.recovery_action", "fail"),
-    ("recovery_action", "Drain and Reset", "gpu.recovery_action", "fail"), ("recovery_action", "polish", "gpu.recovery_action", "warn"),
-    ("fabric_state", "in_progress", "gpu.fabric", "warn"), ("fabric_state", "not_started", "gpu.fabric", "fail"),
-    ("fabric_status", "insufficient_resources", "gpu.fabric", "fail"), ("fabric_status", "Insufficient Resources", "gpu.fabric", "fail"),
-    ("pcie_width_current", 8, "gpu.pcie_width", "fail"), ("pcie_width_current", 16, "gpu.pcie_width", "pass"),
-    ("status", "error", "gpu.errors", "fail"), ("status", "lost", "gpu.lost", "fail"),
-    ("name", "NVIDIA H100 PCIe", "gpu.kinds", "warn"),
-])
+@pytest.mark.parametrize(
+    "field, value, check, expected",
+    [
+        ("ecc_uncorrectable_volatile", 0, "gpu.ecc_uncorrectable", "pass"),
+        ("ecc_uncorrectable_volatile", 1, "gpu.ecc_uncorrectable", "fail"),
+        ("ecc_sram_threshold_exceeded", True, "gpu.sram_threshold", "fail"),
+        ("remapped_rows_failure", True, "gpu.remap_failed", "fail"),
+        ("remapped_rows_pending", True, "gpu.remap_pending", "fail"),
+        ("retired_pages_pending", True, "gpu.retirement_pending", "fail"),
+        ("persistence_mode", "disabled", "gpu.persistence_off", "warn"),
+        ("ecc_mode", "disabled", "gpu.ecc_off", "warn"),
+        ("power_limit_watts", 699.0, "power.limit_fraction", "warn"),
+        ("power_limit_watts", 700.0, "power.limit_fraction", "pass"),
+        ("recovery_action", "none", "gpu.recovery_action", "pass"),
+        ("recovery_action", "None", "gpu.recovery_action", "pass"),
+        ("recovery_action", "reset", "gpu.recovery_action", "fail"),
+        ("recovery_action", "Reboot", "gpu.recovery_action", "fail"),
+        ("recovery_action", "Drain and Reset", "gpu.recovery_action", "fail"),
+        ("recovery_action", "polish", "gpu.recovery_action", "warn"),
+        ("fabric_state", "in_progress", "gpu.fabric", "warn"),
+        ("fabric_state", "not_started", "gpu.fabric", "fail"),
+        ("fabric_status", "insufficient_resources", "gpu.fabric", "fail"),
+        ("fabric_status", "Insufficient Resources", "gpu.fabric", "fail"),
+        ("pcie_width_current", 8, "gpu.pcie_width", "fail"),
+        ("pcie_width_current", 16, "gpu.pcie_width", "pass"),
+        ("status", "error", "gpu.errors", "fail"),
+        ("status", "lost", "gpu.lost", "fail"),
+        ("name", "NVIDIA H100 PCIe", "gpu.kinds", "warn"),
+    ],
+)
 def test_one_bad_gpu_of_eight(field, value, check, expected):
     document, inputs = judging.host(change=lambda facts: facts["gpu"]["gpus"][3].update({field: value}))
     found = judging.finding(judging.judged(document, inputs), check)
@@ -208,17 +263,36 @@ def test_one_bad_gpu_of_eight(field, value, check, expected):
 
 
 def test_counts_over_a_boards_life_inform_only():
-    document, inputs = judging.host(change=lambda facts: facts["gpu"]["gpus"][0].update(
-        ecc_uncorrectable_aggregate=50, ecc_dram_uncorrectable_aggregate=50, ecc_corrected_aggregate=10**6, remapped_rows_uncorrectable=4))
+    document, inputs = judging.host(
+        change=lambda facts: facts["gpu"]["gpus"][0].update(
+            ecc_uncorrectable_aggregate=50,
+            ecc_dram_uncorrectable_aggregate=50,
+            ecc_corrected_aggregate=10**6,
+            remapped_rows_uncorrectable=4,
+        )
+    )
     entry = judging.judged(document, inputs)
     assert not [found for found in entry["findings"] if found["status"] in ("warn", "fail")]
     assert entry["metrics"]["gpu.ecc_lifetime"] == 50 and entry["metrics"]["gpu.remapped_rows"] == 4
 
 
-@pytest.mark.parametrize("driver, cuda, expected", [
-    ("525.60.13", "12.0.1", "pass"), ("525.60.12", "12.0", "fail"), ("550.54.14", "12.4.1", "pass"), ("550.54.13", "12.4.1", "warn"), ("535.183.06", "12.4", "warn"),
-    ("580.65.06", "13.0", "pass"), ("570.211.01", "13.0", "fail"), ("450.80.02", "11.8", "warn"), ("450.80.01", "11.8", "fail"), ("610.43.02", "13.3", "pass"),
-    ("390.46", "9.1", "pass"), ("390.45", "9.1", "fail")])
+@pytest.mark.parametrize(
+    "driver, cuda, expected",
+    [
+        ("525.60.13", "12.0.1", "pass"),
+        ("525.60.12", "12.0", "fail"),
+        ("550.54.14", "12.4.1", "pass"),
+        ("550.54.13", "12.4.1", "warn"),
+        ("535.183.06", "12.4", "warn"),
+        ("580.65.06", "13.0", "pass"),
+        ("570.211.01", "13.0", "fail"),
+        ("450.80.02", "11.8", "warn"),
+        ("450.80.01", "11.8", "fail"),
+        ("610.43.02", "13.3", "pass"),
+        ("390.46", "9.1", "pass"),
+        ("390.45", "9.1", "fail"),
+    ],
+)
 def test_driver_against_cuda(driver, cuda, expected):
     def change(facts):
         facts["gpu"]["driver_version"] = driver
@@ -236,13 +310,18 @@ def test_expected_number_of_gpus(expected, status):
 
 @pytest.mark.parametrize("hours, expected", [(1, "pass"), (0.8, "pass"), (0.79, "warn"), (0.64, "warn"), (0.63, "fail")])
 def test_upload_within_the_hours_allowed(hours, expected):
-    document, inputs = judging.host(inputs_change=lambda inputs: inputs["workload"].update(upload_hours_allowed=hours, dataset_bytes=2304 * 10**9))
+    document, inputs = judging.host(
+        inputs_change=lambda inputs: inputs["workload"].update(upload_hours_allowed=hours, dataset_bytes=2304 * 10**9)
+    )
     document["measurements"][2]["result"]["bytes_per_second"] = 10**9
     assert judging.status(judging.judged(document, inputs), "network.upload_ratio") == expected
 
 
 @pytest.mark.parametrize("concurrency, latency, expected", [(63, 2, "pass"), (64, 0.4, "pass"), (64, 0.39, "fail"), (65, 2, "fail")])
 def test_online_inference_at_the_concurrency_asked_for(concurrency, latency, expected):
-    document, inputs = judging.host(inputs_change=lambda inputs: inputs["workload"].update(
-        kind="inference", mode="online", concurrency=concurrency, latency_seconds=latency))
+    document, inputs = judging.host(
+        inputs_change=lambda inputs: inputs["workload"].update(
+            kind="inference", mode="online", concurrency=concurrency, latency_seconds=latency
+        )
+    )
     assert judging.status(judging.judged(document, inputs, "inference"), "network.concurrency_ratio") == expected

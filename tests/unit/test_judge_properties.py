@@ -16,9 +16,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 ODD = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.integers(min_value=-2**70, max_value=2**70), st.just(10**400), st.just(-1), st.just(0),
-    st.floats(), st.text(max_size=30), st.just("x" * 5000), st.just("\ud800{}%s<script>"), st.just([]), st.just({}), st.just([[]]), st.just([{"a": None}]),
-    st.just({"error": "boom"}), st.just([1, None, "x"]))
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(min_value=-(2**70), max_value=2**70),
+    st.just(10**400),
+    st.just(-1),
+    st.just(0),
+    st.floats(),
+    st.text(max_size=30),
+    st.just("x" * 5000),
+    st.just("\ud800{}%s<script>"),
+    st.just([]),
+    st.just({}),
+    st.just([[]]),
+    st.just([{"a": None}]),
+    st.just({"error": "boom"}),
+    st.just([1, None, "x"]),
+)
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 

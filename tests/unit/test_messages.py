@@ -43,35 +43,77 @@ def test_unknown_languages_read_as_english_and_unknown_words_as_they_are():
 
 
 def test_every_key_that_the_code_names_is_in_the_table_and_none_is_left_over():
-    source = "\n".join(path.read_text(encoding="utf-8") for path in [*PLUGIN_UTILS.glob("*.py"), *(PLUGIN_UTILS / "metrics").glob("*.py")]
-                       if path.name != "messages.py")
-    named = set(re.findall(r'"((?:absent|answer|finding|advice|word|verdict|reason|invalid|cause|headline|purpose|item|status)\.[a-z_.]+)"', source))
+    source = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in [*PLUGIN_UTILS.glob("*.py"), *(PLUGIN_UTILS / "metrics").glob("*.py")]
+        if path.name != "messages.py"
+    )
+    named = set(
+        re.findall(r'"((?:absent|answer|finding|advice|word|verdict|reason|invalid|cause|headline|purpose|item|status)\.[a-z_.]+)"', source)
+    )
     whole = {key for key in named if not key.endswith(".")}
     assert whole <= set(messages.TABLE), whole - set(messages.TABLE)
     composed = ("advice.driver.", "word.", "verdict.", "item.", "status.", "cause.", "headline.", "reason.")
     assert not [key for key in messages.TABLE if key not in whole and not key.startswith(composed)]
 
 
-@pytest.mark.parametrize("value, text", [
-    (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (2**40 * 1.1, "1.10 TiB"), (2**30 - 1, "1.00 GiB"), (123 * 2**30, "123 GiB"),
-    (-5 * 2**20, "-5.00 MiB"), (2**70, "1024 EiB")])
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (0, "0 B"),
+        (1, "1 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (2**40 * 1.1, "1.10 TiB"),
+        (2**30 - 1, "1.00 GiB"),
+        (123 * 2**30, "123 GiB"),
+        (-5 * 2**20, "-5.00 MiB"),
+        (2**70, "1024 EiB"),
+    ],
+)
 def test_bytes(value, text):
     assert numbers.format_bytes(value) == text
 
 
-@pytest.mark.parametrize("value, unit, language, text", [
-    (0.82, "fraction", "en", "82 %"), (0.847, "fraction", "en", "84.7 %"), (0.0, "fraction", "en", "0 %"), (1.9375, "ratio", "en", "1.94×"), (4, "cores", "en", "4"),
-    (35, "celsius", "en", "35 °C"), (True, "bool", "en", "yes"), (False, "bool", "zh", "否"), (None, "count", "en", "-"), (["a", "b"], "word", "en", "a, b"),
-    (float("nan"), "ratio", "en", "nan"), (5e9, "bytes_per_second", "en", "4.66 GiB/s"), ("x", "bytes", "en", "x"), (10**400, "bytes", "en", "1" + "0" * 400)])
+@pytest.mark.parametrize(
+    "value, unit, language, text",
+    [
+        (0.82, "fraction", "en", "82 %"),
+        (0.847, "fraction", "en", "84.7 %"),
+        (0.0, "fraction", "en", "0 %"),
+        (1.9375, "ratio", "en", "1.94×"),
+        (4, "cores", "en", "4"),
+        (35, "celsius", "en", "35 °C"),
+        (True, "bool", "en", "yes"),
+        (False, "bool", "zh", "否"),
+        (None, "count", "en", "-"),
+        (["a", "b"], "word", "en", "a, b"),
+        (float("nan"), "ratio", "en", "nan"),
+        (5e9, "bytes_per_second", "en", "4.66 GiB/s"),
+        ("x", "bytes", "en", "x"),
+        (10**400, "bytes", "en", "1" + "0" * 400),
+    ],
+)
 def test_values(value, unit, language, text):
     assert numbers.format_value(value, unit, language) == text
 
 
-@pytest.mark.parametrize("limit, unit, language, tolerance, text", [
-    ({"below": 4}, "cores", "en", 0, "≥ 4"), ({"at_least": 0.8}, "fraction", "en", 0, "< 80 %"), ({"above": 0}, "count", "en", 0, "≤ 0"),
-    ({"at_most": 5}, "celsius", "en", 0, "> 5 °C"), ({"below": 2}, "ratio", "en", 0.05, "≥ 2× (tolerance 0.05×)"),
-    ({"below": 2}, "ratio", "zh", 0.05, "≥ 2×（容差 0.05×）"), ({"equals": True}, "bool", "en", 0, "not yes"), ({"not_equals": "a"}, "word", "zh", 0, "a"),
-    ({"one_of": ["a", "b"]}, "word", "zh", 0, "不为 a、b"), ({"none_of": ["a"]}, "word", "en", 0, "a"), (None, "count", "en", 0, "")])
+@pytest.mark.parametrize(
+    "limit, unit, language, tolerance, text",
+    [
+        ({"below": 4}, "cores", "en", 0, "≥ 4"),
+        ({"at_least": 0.8}, "fraction", "en", 0, "< 80 %"),
+        ({"above": 0}, "count", "en", 0, "≤ 0"),
+        ({"at_most": 5}, "celsius", "en", 0, "> 5 °C"),
+        ({"below": 2}, "ratio", "en", 0.05, "≥ 2× (tolerance 0.05×)"),
+        ({"below": 2}, "ratio", "zh", 0.05, "≥ 2×（容差 0.05×）"),
+        ({"equals": True}, "bool", "en", 0, "not yes"),
+        ({"not_equals": "a"}, "word", "zh", 0, "a"),
+        ({"one_of": ["a", "b"]}, "word", "zh", 0, "不为 a、b"),
+        ({"none_of": ["a"]}, "word", "en", 0, "a"),
+        (None, "count", "en", 0, ""),
+    ],
+)
 def test_limits(limit, unit, language, tolerance, text):
     assert numbers.format_required(limit, unit, language, tolerance) == text
 
@@ -110,8 +152,12 @@ def test_shipped_policies_follow_their_schema(name):
 
 
 def test_the_schemas_refuse_what_they_should():
-    for value, name in (({"kind": "cooking"}, "workload.json"), ({"checks": {"gpu.count": {"fial": 1}}}, "policy.json"), ({"name": 3}, "inputs.json"),
-                        ({"name": "x", "schema": "trainops.gpu_audit/host/1", "facts": [], "errors": []}, "host.json")):
+    for value, name in (
+        ({"kind": "cooking"}, "workload.json"),
+        ({"checks": {"gpu.count": {"fial": 1}}}, "policy.json"),
+        ({"name": 3}, "inputs.json"),
+        ({"name": "x", "schema": "trainops.gpu_audit/host/1", "facts": [], "errors": []}, "host.json"),
+    ):
         with pytest.raises(jsonschema.ValidationError):
             validate(value, name)
 

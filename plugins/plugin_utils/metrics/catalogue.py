@@ -9,7 +9,9 @@ import os
 
 import yaml
 
-REFERENCE_DIR = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "roles", "audit", "files", "reference"))
+REFERENCE_DIR = os.path.normpath(
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "roles", "audit", "files", "reference")
+)
 
 
 def load_reference(name):
@@ -36,7 +38,9 @@ def _index():
 
 @functools.lru_cache(maxsize=4096)
 def find_board(name, device_id):
-    """The catalogue's entry of a product by name, else by PCI device id as nvidia-smi (0x20B210DE) or sysfs (0x20b2) prints it; None if new."""
+    """The catalogue's entry of a product by name, else by PCI device id as nvidia-smi (0x20B210DE) or sysfs (0x20b2) prints it; None
+    if new.
+    """
     by_name, by_device = _index()
     if name and plain_name(name) in by_name:
         return by_name[plain_name(name)]

@@ -18,9 +18,13 @@ _REASONS = (
     ("gpu.sw_power_cap", 0x4, "sw_power_cap", "software power cap (0x4)", "软件功率上限（0x4）"),
 )
 for _name, _bit, _counter, _en, _zh in _REASONS:
-    define(_name, "count", "samples of the worst GPU that show %s; at least 2 when its counter grew between two samples" % _en,
-           ("gpu.gpus[].clock_event_reasons_masks", "gpu.gpus[].clock_event_counters_growth_seconds"),
-           "最差 GPU 上出现%s的采样次数；两次采样间计数器增长时至少计 2" % _zh)
+    define(
+        _name,
+        "count",
+        "samples of the worst GPU that show %s; at least 2 when its counter grew between two samples" % _en,
+        ("gpu.gpus[].clock_event_reasons_masks", "gpu.gpus[].clock_event_counters_growth_seconds"),
+        "最差 GPU 上出现%s的采样次数；两次采样间计数器增长时至少计 2" % _zh,
+    )
 
 
 def _masks(gpu, _field):

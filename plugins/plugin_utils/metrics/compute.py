@@ -8,15 +8,35 @@ from . import gpu as gpu_metrics
 from .measurements import find_measurement
 from .registry import amount, define, gpu_label, maps, number, text
 
-define("compute.usable_cores", "cores", "cores this process may run on: affinity and cgroup quota counted, threads of one core once; a VM's vCPUs as they are",
-       ("cpu.usable_cores",), "本进程实际可用的核数：计入亲和性与 cgroup 配额，同一核的多个线程只计一次；虚拟机按 vCPU 计")
-define("compute.cores_per_gpu", "cores", "compute.usable_cores / number of GPUs (lost ones included)", ("cpu.usable_cores", "gpu.gpus"),
-       "compute.usable_cores / GPU 数量（含掉卡的）")
-define("compute.gpu_idle_fraction", "fraction", "worst GPU of a workload probe: share of time without work on it",
-       ("workload_probe.result.gpus[].idle_fraction",), "工作负载探测中最差的 GPU：没有工作的时间占比")
+define(
+    "compute.usable_cores",
+    "cores",
+    "cores this process may run on: affinity and cgroup quota counted, threads of one core once; a VM's vCPUs as they are",
+    ("cpu.usable_cores",),
+    "本进程实际可用的核数：计入亲和性与 cgroup 配额，同一核的多个线程只计一次；虚拟机按 vCPU 计",
+)
+define(
+    "compute.cores_per_gpu",
+    "cores",
+    "compute.usable_cores / number of GPUs (lost ones included)",
+    ("cpu.usable_cores", "gpu.gpus"),
+    "compute.usable_cores / GPU 数量（含掉卡的）",
+)
+define(
+    "compute.gpu_idle_fraction",
+    "fraction",
+    "worst GPU of a workload probe: share of time without work on it",
+    ("workload_probe.result.gpus[].idle_fraction",),
+    "工作负载探测中最差的 GPU：没有工作的时间占比",
+)
 
-define("compute.encoder_peak_fraction", "fraction", "worst GPU of a workload probe: peak use of its video encoder",
-       ("workload_probe.result.gpus[].utilization_encoder_peak_fraction",), "工作负载探测中最差的 GPU：视频编码器的峰值占用")
+define(
+    "compute.encoder_peak_fraction",
+    "fraction",
+    "worst GPU of a workload probe: peak use of its video encoder",
+    ("workload_probe.result.gpus[].utilization_encoder_peak_fraction",),
+    "工作负载探测中最差的 GPU：视频编码器的峰值占用",
+)
 
 
 def derive(state):

@@ -6,18 +6,50 @@ from __future__ import annotations
 
 from .registry import amount, define, gpu_label, maps, text
 
-define("gpu.count", "count", "GPUs that answer the driver; 0 where neither PCI nor the driver shows one", ("gpu.gpus[].status", "gpu.state"),
-       "驱动能够应答的 GPU 数量；PCI 与驱动均未发现时为 0")
-define("gpu.count_difference", "count", "GPUs that answer or are known to be lost, less the expected gpu_count",
-       ("gpu.gpus", "expected.gpu_count"), "能应答或已知掉卡的 GPU 数量减去期望的 gpu_count")
-define("gpu.lost", "count", "GPUs that PCI or the driver knows and that don't answer", ("gpu.gpus[].status", "gpu.pci", "gpu.reported_count"),
-       "PCI 或驱动已知但不应答的 GPU 数量")
-define("gpu.errors", "count", "GPUs that answer with an error of their own", ("gpu.gpus[].status", "gpu.gpus[].error"), "应答但自身报错的 GPU 数量")
+define(
+    "gpu.count",
+    "count",
+    "GPUs that answer the driver; 0 where neither PCI nor the driver shows one",
+    ("gpu.gpus[].status", "gpu.state"),
+    "驱动能够应答的 GPU 数量；PCI 与驱动均未发现时为 0",
+)
+define(
+    "gpu.count_difference",
+    "count",
+    "GPUs that answer or are known to be lost, less the expected gpu_count",
+    ("gpu.gpus", "expected.gpu_count"),
+    "能应答或已知掉卡的 GPU 数量减去期望的 gpu_count",
+)
+define(
+    "gpu.lost",
+    "count",
+    "GPUs that PCI or the driver knows and that don't answer",
+    ("gpu.gpus[].status", "gpu.pci", "gpu.reported_count"),
+    "PCI 或驱动已知但不应答的 GPU 数量",
+)
+define(
+    "gpu.errors",
+    "count",
+    "GPUs that answer with an error of their own",
+    ("gpu.gpus[].status", "gpu.gpus[].error"),
+    "应答但自身报错的 GPU 数量",
+)
 define("gpu.kinds", "count", "different product names among the GPUs that answer", ("gpu.gpus[].name",), "应答的 GPU 中不同型号的数量")
-define("gpu.unexpected", "count", "GPUs whose name isn't the expected gpu_name", ("gpu.gpus[].name", "expected.gpu_name"),
-       "型号与期望的 gpu_name 不符的 GPU 数量")
-define("gpu.driver_state", "word", "ok, partial, or the kind of failure: timeout, stuck, version_mismatch, driver_not_loaded, crashed, other",
-       ("gpu.state", "gpu.error_kind"), "ok、partial 或故障类型：timeout、stuck、version_mismatch、driver_not_loaded、crashed、other", good="ok")
+define(
+    "gpu.unexpected",
+    "count",
+    "GPUs whose name isn't the expected gpu_name",
+    ("gpu.gpus[].name", "expected.gpu_name"),
+    "型号与期望的 gpu_name 不符的 GPU 数量",
+)
+define(
+    "gpu.driver_state",
+    "word",
+    "ok, partial, or the kind of failure: timeout, stuck, version_mismatch, driver_not_loaded, crashed, other",
+    ("gpu.state", "gpu.error_kind"),
+    "ok、partial 或故障类型：timeout、stuck、version_mismatch、driver_not_loaded、crashed、other",
+    good="ok",
+)
 
 _BROKEN_KINDS = ("timeout", "stuck", "version_mismatch", "driver_not_loaded", "crashed", "other")
 
@@ -72,14 +104,19 @@ def derive(state):
     state.value("gpu.count", len(state.live), [{"what": "gpu.gpus", "value": len(state.live), "source": state.source}])
     _derive_lost(state)
     errors = [gpu for gpu in state.live if gpu.get("status") == "error"]
-    state.value("gpu.errors", len(errors), [{"what": gpu_label(gpu), "value": text(gpu, "error"), "source": state.source} for gpu in errors])
+    state.value(
+        "gpu.errors", len(errors), [{"what": gpu_label(gpu), "value": text(gpu, "error"), "source": state.source} for gpu in errors]
+    )
     _derive_names(state)
 
 
 def _derive_without_hardware(state):
     passthrough = maps(state.gpu_document, "pci_passthrough")
     evidence = [{"what": "PCI", "value": 0, "source": "/sys/bus/pci/devices"}]
-    evidence += [{"what": "vfio %s" % text(entry, "bus_id"), "value": text(entry, "device_id"), "source": "/sys/bus/pci/devices"} for entry in passthrough]
+    evidence += [
+        {"what": "vfio %s" % text(entry, "bus_id"), "value": text(entry, "device_id"), "source": "/sys/bus/pci/devices"}
+        for entry in passthrough
+    ]
     state.value("gpu.count", 0, evidence)
     state.values["gpu.count"]["cause"] = {"key": "absent.no_gpu", "params": {}}
     _difference(state, 0)
@@ -92,8 +129,14 @@ def _difference(state, present):
     if isinstance(wanted, bool) or not isinstance(wanted, int):
         state.not_applicable("gpu.count_difference", "absent.no_expectation", field="gpu_count")
         return
-    state.value("gpu.count_difference", present - wanted, [{"what": "gpu_audit_expected.gpu_count", "value": wanted, "source": "inventory"},
-                                                           {"what": "gpu.gpus", "value": present, "source": state.source}])
+    state.value(
+        "gpu.count_difference",
+        present - wanted,
+        [
+            {"what": "gpu_audit_expected.gpu_count", "value": wanted, "source": "inventory"},
+            {"what": "gpu.gpus", "value": present, "source": state.source},
+        ],
+    )
 
 
 def _derive_lost(state):
@@ -102,8 +145,11 @@ def _derive_lost(state):
     unlisted = _unlisted_pci(state)
     # Without a bus id on either side nothing can be matched: the plain difference of the counts stands in, never below zero.
     if unlisted and not any(text(gpu, "bus_id") for gpu in state.gpus):
-        unlisted = unlisted[:max(0, len(maps(state.gpu_document, "pci")) - len(state.gpus))]
-    evidence += [{"what": "PCI %s" % text(entry, "bus_id"), "value": "not listed by the driver", "source": "/sys/bus/pci/devices"} for entry in unlisted]
+        unlisted = unlisted[: max(0, len(maps(state.gpu_document, "pci")) - len(state.gpus))]
+    evidence += [
+        {"what": "PCI %s" % text(entry, "bus_id"), "value": "not listed by the driver", "source": "/sys/bus/pci/devices"}
+        for entry in unlisted
+    ]
     state.value("gpu.lost", len(lost) + len(unlisted), evidence)
     _difference(state, len(state.gpus) + len(unlisted))
 
@@ -115,8 +161,13 @@ def _derive_names(state):
             state.unknown(name, "absent.unreadable", field="name")
         return
     kinds = sorted({name for _gpu, name in named})
-    state.value("gpu.kinds", len(kinds), [{"what": name, "value": sum(1 for _gpu, other in named if other == name), "source": state.source}
-                                          for name in kinds] if len(kinds) > 1 else ())
+    state.value(
+        "gpu.kinds",
+        len(kinds),
+        [{"what": name, "value": sum(1 for _gpu, other in named if other == name), "source": state.source} for name in kinds]
+        if len(kinds) > 1
+        else (),
+    )
     wanted = text(state.expected, "gpu_name")
     if wanted is None:
         state.not_applicable("gpu.unexpected", "absent.no_expectation", field="gpu_name")
@@ -131,8 +182,11 @@ def _module_missing(state):
     pci = maps(state.gpu_document, "pci")
     if state.container or not pci or not isinstance(software, dict) or "driver_module_version" not in software:
         return False
-    return software["driver_module_version"] is None and not software.get("driver_version") and all(
-        (text(entry, "driver") or "") != "nvidia" for entry in pci)
+    return (
+        software["driver_module_version"] is None
+        and not software.get("driver_version")
+        and all((text(entry, "driver") or "") != "nvidia" for entry in pci)
+    )
 
 
 def _derive_driver(state):
@@ -150,7 +204,9 @@ def _derive_driver(state):
         broken = error_kind if error_kind in _BROKEN_KINDS else "other"
         state.value(name, broken, evidence)
         state.values[name]["advice"] = "advice.driver." + broken
-    elif kind in ("tool_missing", "not_permitted") and (error_kind == "driver_not_loaded" and amount(subject, "pci_device_count") or _module_missing(state)):
+    elif kind in ("tool_missing", "not_permitted") and (
+        error_kind == "driver_not_loaded" and amount(subject, "pci_device_count") or _module_missing(state)
+    ):
         state.value(name, "driver_not_loaded", evidence)
         state.values[name]["advice"] = "advice.driver.driver_not_loaded"
     elif kind == "no_hardware":
@@ -174,4 +230,3 @@ def under_load(gpu):
     """True when the GPU ran at full clocks and did work while it was read: only then does the link run at full generation."""
     busy = amount(gpu, "utilization_gpu_fraction")
     return text(gpu, "performance_state") in ("P0", "P1", "P2") and busy is not None and busy >= 0.5
-

@@ -9,18 +9,45 @@ from .gpu import is_virtual_gpu, under_load
 from .per_gpu import evidence, read
 from .registry import amount, define, flag, gpu_label, maps, text
 
-define("gpu.pcie_width", "word",
-       "full, below_max, below_siblings (narrower than same-model data-centre GPUs of the host) or below_expected (gpu_audit_expected.pcie_width); "
-       "not applicable in virtual machines", ("gpu.gpus[].pcie_width_current", "gpu.gpus[].pcie_width_max", "expected.pcie_width"),
-       "full、below_max、below_siblings（比同机同型号数据中心 GPU 窄）或 below_expected（低于 gpu_audit_expected.pcie_width）；虚拟机中不适用", good="full")
-define("gpu.pcie_generation", "count", "GPUs under load whose PCIe generation is below their maximum; idle ones are not judged, they lower it to save power",
-       ("gpu.gpus[].pcie_generation_current", "gpu.gpus[].pcie_generation_max", "gpu.gpus[].performance_state"),
-       "有负载时 PCIe 代际低于最大值的 GPU 数量；空闲 GPU 会为省电降低代际，不作判断")
-define("gpu.pcie_replays", "count", "PCIe replays since the driver was loaded, all GPUs", ("gpu.gpus[].pcie_replay_count",), "驱动加载以来的 PCIe 重放次数（全部 GPU）")
-define("gpu.nvlinks_missing", "count", "NVLinks fewer than gpu_audit_expected.nvlinks says, the worst GPU; not applicable without that figure",
-       ("gpu.gpus[].nvlinks_active_count", "expected.nvlinks"), "最差 GPU 的 NVLink 少于 gpu_audit_expected.nvlinks 的条数；未给期望值时不适用")
-define("gpu.fabric", "word", "ok (completed and success) or the state of the worst GPU, for products with NVSwitch",
-       ("gpu.gpus[].fabric_state", "gpu.gpus[].fabric_status"), "ok（completed 且 success），否则为最差 GPU 的状态；仅用于带 NVSwitch 的产品", good="ok")
+define(
+    "gpu.pcie_width",
+    "word",
+    "full, below_max, below_siblings (narrower than same-model data-centre GPUs of the host) or below_expected "
+    "(gpu_audit_expected.pcie_width); "
+    "not applicable in virtual machines",
+    ("gpu.gpus[].pcie_width_current", "gpu.gpus[].pcie_width_max", "expected.pcie_width"),
+    "full、below_max、below_siblings（比同机同型号数据中心 GPU 窄）或 below_expected（低于 gpu_audit_expected.pcie_width）；虚拟机中不适用",
+    good="full",
+)
+define(
+    "gpu.pcie_generation",
+    "count",
+    "GPUs under load whose PCIe generation is below their maximum; idle ones are not judged, they lower it to save power",
+    ("gpu.gpus[].pcie_generation_current", "gpu.gpus[].pcie_generation_max", "gpu.gpus[].performance_state"),
+    "有负载时 PCIe 代际低于最大值的 GPU 数量；空闲 GPU 会为省电降低代际，不作判断",
+)
+define(
+    "gpu.pcie_replays",
+    "count",
+    "PCIe replays since the driver was loaded, all GPUs",
+    ("gpu.gpus[].pcie_replay_count",),
+    "驱动加载以来的 PCIe 重放次数（全部 GPU）",
+)
+define(
+    "gpu.nvlinks_missing",
+    "count",
+    "NVLinks fewer than gpu_audit_expected.nvlinks says, the worst GPU; not applicable without that figure",
+    ("gpu.gpus[].nvlinks_active_count", "expected.nvlinks"),
+    "最差 GPU 的 NVLink 少于 gpu_audit_expected.nvlinks 的条数；未给期望值时不适用",
+)
+define(
+    "gpu.fabric",
+    "word",
+    "ok (completed and success) or the state of the worst GPU, for products with NVSwitch",
+    ("gpu.gpus[].fabric_state", "gpu.gpus[].fabric_status"),
+    "ok（completed 且 success），否则为最差 GPU 的状态；仅用于带 NVSwitch 的产品",
+    good="ok",
+)
 
 _WIDTH_ORDER = ("full", "below_max", "below_siblings", "below_expected")
 
@@ -135,7 +162,9 @@ def _fabric_word(gpu):
 
 def _derive_fabric(state):
     name = "gpu.fabric"
-    supported = [gpu for gpu in state.live if (text(gpu, "fabric_state") or "not_supported").strip().lower() not in ("not_supported", "n/a")]
+    supported = [
+        gpu for gpu in state.live if (text(gpu, "fabric_state") or "not_supported").strip().lower() not in ("not_supported", "n/a")
+    ]
     failed = read(state, name, "fabric_state", text)
     if not failed:
         return

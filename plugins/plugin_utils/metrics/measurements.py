@@ -12,15 +12,26 @@ def find_measurement(state, name, module, matches=None):
 
     `matches(measurement)` narrows by target or direction. A measurement that ended in an error is named with that error.
     """
-    found = [entry for entry in maps(state.document, "measurements") if entry.get("module") == module and (matches is None or matches(entry))]
+    found = [
+        entry for entry in maps(state.document, "measurements") if entry.get("module") == module and (matches is None or matches(entry))
+    ]
     found.sort(key=lambda entry: (text(entry, "finished") or "", text(entry, "target") or ""))
     for entry in reversed(found):
         if isinstance(entry.get("result"), dict):
             return entry
     if found:
-        state.unknown(name, "absent.measurement_failed", module=module, error=text(found[-1], "error") or text(mapping(found[-1], "error"), "message") or "?")
+        state.unknown(
+            name,
+            "absent.measurement_failed",
+            module=module,
+            error=text(found[-1], "error") or text(mapping(found[-1], "error"), "message") or "?",
+        )
         return None
-    stale = [entry for entry in maps(state.document, "stale_measurements") if entry.get("module") == module and (matches is None or matches(entry))]
+    stale = [
+        entry
+        for entry in maps(state.document, "stale_measurements")
+        if entry.get("module") == module and (matches is None or matches(entry))
+    ]
     if stale:
         newest = max(text(entry, "finished") or "?" for entry in stale)
         state.unknown(name, "absent.measurement_stale", module=module, finished=newest)

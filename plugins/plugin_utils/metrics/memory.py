@@ -8,12 +8,27 @@ from .registry import amount, define
 from .vram import is_unified
 
 define("memory.total_bytes", "bytes", "memory of NUMA nodes with CPUs", ("memory.total_bytes",), "带 CPU 的 NUMA 节点的内存总量")
-define("memory.usable_bytes", "bytes", "the smaller of memory.total_bytes and the cgroup limit", ("memory.usable_bytes", "memory.limit_bytes"),
-       "memory.total_bytes 与 cgroup 上限中的较小者")
-define("memory.ram_to_vram_ratio", "ratio", "memory.usable_bytes / vram.total_bytes; not applicable with unified memory",
-       ("memory.usable_bytes", "vram.total_bytes"), "memory.usable_bytes / vram.total_bytes；统一内存时不适用")
-define("memory.swap_used_fraction", "fraction", "swap_used_bytes / swap_total_bytes", ("memory.swap_used_bytes", "memory.swap_total_bytes"),
-       "swap_used_bytes / swap_total_bytes")
+define(
+    "memory.usable_bytes",
+    "bytes",
+    "the smaller of memory.total_bytes and the cgroup limit",
+    ("memory.usable_bytes", "memory.limit_bytes"),
+    "memory.total_bytes 与 cgroup 上限中的较小者",
+)
+define(
+    "memory.ram_to_vram_ratio",
+    "ratio",
+    "memory.usable_bytes / vram.total_bytes; not applicable with unified memory",
+    ("memory.usable_bytes", "vram.total_bytes"),
+    "memory.usable_bytes / vram.total_bytes；统一内存时不适用",
+)
+define(
+    "memory.swap_used_fraction",
+    "fraction",
+    "swap_used_bytes / swap_total_bytes",
+    ("memory.swap_used_bytes", "memory.swap_total_bytes"),
+    "swap_used_bytes / swap_total_bytes",
+)
 
 
 def derive(state):
@@ -48,8 +63,14 @@ def _derive_ratio(state):
     elif usable is None:
         state.copy_absence(name, "memory.usable_bytes")
     else:
-        state.value(name, usable / vram, [{"what": "memory.usable_bytes", "value": usable, "source": "memory"},
-                                          {"what": "vram.total_bytes", "value": vram, "source": state.source}])
+        state.value(
+            name,
+            usable / vram,
+            [
+                {"what": "memory.usable_bytes", "value": usable, "source": "memory"},
+                {"what": "vram.total_bytes", "value": vram, "source": state.source},
+            ],
+        )
 
 
 def _derive_swap(state, memory):

@@ -16,7 +16,9 @@ NUMBER_LIMIT = 2**80
 
 
 def define(name, unit, formula, inputs=(), formula_zh="", good=None):
-    """Registers a metric once, at import. `unit` is a key of numbers.UNITS; `good` is the word (of unit "word") that nothing is wrong with."""
+    """Registers a metric once, at import. `unit` is a key of numbers.UNITS; `good` is the word (of unit "word") that nothing is wrong
+    with.
+    """
     if name in DEFINITIONS:
         raise ValueError("metric %s is defined twice" % name)
     DEFINITIONS[name] = {"name": name, "unit": unit, "formula": formula, "formula_zh": formula_zh, "inputs": tuple(inputs), "good": good}
@@ -75,7 +77,9 @@ def gpu_label(gpu):
 
 
 class Derivation:
-    """Everything one derivation reads and writes. Metric modules call value(), unknown() or not_applicable() once for each of their names."""
+    """Everything one derivation reads and writes. Metric modules call value(), unknown() or not_applicable() once for each of their
+    names.
+    """
 
     def __init__(self, document, inputs, now):
         facts = document.get("facts")

@@ -1,22 +1,51 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Software: is the driver new enough for the CUDA that frameworks and toolkits on the host bring, is nouveau in the way, is the clock right."""
+"""Software: is the driver new enough for the CUDA that frameworks and toolkits on the host bring, is nouveau in the way, is the clock
+right.
+"""
 
 from __future__ import annotations
 
 from .. import compat
 from .registry import define, flag, maps, number, text
 
-define("software.driver_support", "word",
-       "ok, below_toolkit (runs by minor-version compatibility) or too_old (below the floor of that CUDA major) for the newest CUDA found: "
-       "toolkits, torch builds, nvidia-cuda-runtime packages", ("software.driver_version", "software.cuda_toolkits", "software.python_environments", "compat.yml"),
-       "针对主机上最新的 CUDA（工具包、torch 构建、nvidia-cuda-runtime 包）：ok、below_toolkit（靠次版本兼容运行）或 too_old（低于该 CUDA 主版本的下限）", good="ok")
-define("software.driver_mismatch", "bool", "true when the loaded kernel module and the installed driver have different versions",
-       ("software.driver_module_version", "software.driver_version"), "已加载的内核模块与已安装的驱动版本不同则为 true")
-define("software.nouveau_loaded", "bool", "true when the nouveau module is loaded", ("software.nouveau_loaded",), "加载了 nouveau 模块则为 true")
-define("software.time_synchronized", "bool", "true when the system clock is kept by NTP or PTP", ("platform.time_synchronized",),
-       "系统时钟由 NTP 或 PTP 同步则为 true")
-define("software.time_error_seconds", "seconds", "the kernel's own estimate of the clock's error", ("platform.time_error_seconds",), "内核对时钟误差的估计")
+define(
+    "software.driver_support",
+    "word",
+    "ok, below_toolkit (runs by minor-version compatibility) or too_old (below the floor of that CUDA major) for the newest CUDA found: "
+    "toolkits, torch builds, nvidia-cuda-runtime packages",
+    ("software.driver_version", "software.cuda_toolkits", "software.python_environments", "compat.yml"),
+    "针对主机上最新的 CUDA（工具包、torch 构建、nvidia-cuda-runtime 包）：ok、below_toolkit（靠次版本兼容运行）或 too_old（低于该 CUDA 主版本的下限）",
+    good="ok",
+)
+define(
+    "software.driver_mismatch",
+    "bool",
+    "true when the loaded kernel module and the installed driver have different versions",
+    ("software.driver_module_version", "software.driver_version"),
+    "已加载的内核模块与已安装的驱动版本不同则为 true",
+)
+define(
+    "software.nouveau_loaded",
+    "bool",
+    "true when the nouveau module is loaded",
+    ("software.nouveau_loaded",),
+    "加载了 nouveau 模块则为 true",
+)
+define(
+    "software.time_synchronized",
+    "bool",
+    "true when the system clock is kept by NTP or PTP",
+    ("platform.time_synchronized",),
+    "系统时钟由 NTP 或 PTP 同步则为 true",
+)
+define(
+    "software.time_error_seconds",
+    "seconds",
+    "the kernel's own estimate of the clock's error",
+    ("platform.time_error_seconds",),
+    "内核对时钟误差的估计",
+)
 
 
 def derive(state):
@@ -78,12 +107,17 @@ def _derive_support(state, software):
         return
     worst = max(known, key=lambda entry: (compat.ORDER.index(entry[0][0]), compat.parse_version(entry[1]), entry[2]))
     (word, floor), version, what = worst
-    evidence = [{"what": "driver_version", "value": driver, "source": state.source},
-                {"what": what, "value": "CUDA " + version, "source": "software"}, {"what": "driver needed", "value": floor, "source": "compat.yml"}]
+    evidence = [
+        {"what": "driver_version", "value": driver, "source": state.source},
+        {"what": what, "value": "CUDA " + version, "source": "software"},
+        {"what": "driver needed", "value": floor, "source": "compat.yml"},
+    ]
     state.value(name, word, evidence)
     if word != "ok":
-        state.values[name]["cause"] = {"key": "cause.driver_support." + word,
-                                       "params": {"driver": driver.split(".")[0], "cuda": version.split(".")[0] if word == "too_old" else version}}
+        state.values[name]["cause"] = {
+            "key": "cause.driver_support." + word,
+            "params": {"driver": driver.split(".")[0], "cuda": version.split(".")[0] if word == "too_old" else version},
+        }
 
 
 def _derive_mismatch(state, software):
@@ -92,5 +126,11 @@ def _derive_mismatch(state, software):
     if module is None or installed is None:
         state.not_applicable(name, "absent.not_supported")
     else:
-        state.value(name, module != installed, [{"what": "driver_module_version", "value": module, "source": "/proc/driver/nvidia/version"},
-                                                {"what": "driver_version", "value": installed, "source": "software"}])
+        state.value(
+            name,
+            module != installed,
+            [
+                {"what": "driver_module_version", "value": module, "source": "/proc/driver/nvidia/version"},
+                {"what": "driver_version", "value": installed, "source": "software"},
+            ],
+        )

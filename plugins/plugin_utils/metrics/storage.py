@@ -9,25 +9,56 @@ from . import gpu as gpu_metrics
 from .measurements import find_measurement
 from .registry import amount, define, flag, mapping, maps, text
 
-define("storage.free_bytes", "bytes", "free bytes of the file systems that the form's paths lie on (each counted once); without paths of all local ones",
-       ("storage.paths[].free_bytes", "storage.filesystems[].free_bytes"), "表单路径所在文件系统的可用字节数（每个只计一次）；无路径时为全部本地文件系统")
-define("storage.capacity_headroom_fraction", "fraction",
-       "per file system (free_bytes - what the form puts on it) / total_bytes, the worst counts; what it puts: dataset + weights + "
-       "checkpoints_kept x checkpoint + logs by path, less data_in_place",
-       ("storage.paths", "workload.*_bytes", "workload.*_path"),
-       "逐个文件系统计算（可用字节 − 表单放入的数据）/ 总字节，取最差；放入的数据：数据集 + 权重 + 保留检查点数 × 检查点 + 日志，扣除 data_in_place")
-define("storage.read_headroom_ratio", "ratio",
-       "measured read bytes per second / (samples_per_second_per_gpu x GPUs x input_sample_bytes)",
-       ("storage_benchmark.result.read_bytes_per_second", "workload.samples_per_second_per_gpu", "workload.input_sample_bytes"),
-       "实测读取速率 /（每 GPU 每秒样本数 × GPU 数 × 单样本字节数）")
-define("storage.filesystem_free_fraction", "fraction", "fullest local file system that matters (/, /var, /tmp, /home, the form's): free_bytes / total_bytes",
-       ("storage.filesystems",), "最满的关键本地文件系统（/、/var、/tmp、/home 及表单路径所在）：可用字节 / 总字节")
-define("storage.inodes_free_fraction", "fraction", "the same file systems: inodes_free / inodes_total; those without an inode limit are left out",
-       ("storage.filesystems",), "同上文件系统：可用 inode / inode 总数；无 inode 上限的不计")
-define("storage.path_problems", "count", "paths of the form that are missing, or that must be written (checkpoints, logs) and can't be", ("storage.paths",),
-       "表单中不存在的路径，或需要写入（检查点、日志）却不可写的路径数")
-define("storage.paths_failed", "count", "paths of the form whose file system gave an error or no answer", ("storage.paths[].error",),
-       "所在文件系统报错或无应答的表单路径数")
+define(
+    "storage.free_bytes",
+    "bytes",
+    "free bytes of the file systems that the form's paths lie on (each counted once); without paths of all local ones",
+    ("storage.paths[].free_bytes", "storage.filesystems[].free_bytes"),
+    "表单路径所在文件系统的可用字节数（每个只计一次）；无路径时为全部本地文件系统",
+)
+define(
+    "storage.capacity_headroom_fraction",
+    "fraction",
+    "per file system (free_bytes - what the form puts on it) / total_bytes, the worst counts; what it puts: dataset + weights + "
+    "checkpoints_kept x checkpoint + logs by path, less data_in_place",
+    ("storage.paths", "workload.*_bytes", "workload.*_path"),
+    "逐个文件系统计算（可用字节 − 表单放入的数据）/ 总字节，取最差；放入的数据：数据集 + 权重 + 保留检查点数 × 检查点 + 日志，扣除 data_in_place",
+)
+define(
+    "storage.read_headroom_ratio",
+    "ratio",
+    "measured read bytes per second / (samples_per_second_per_gpu x GPUs x input_sample_bytes)",
+    ("storage_benchmark.result.read_bytes_per_second", "workload.samples_per_second_per_gpu", "workload.input_sample_bytes"),
+    "实测读取速率 /（每 GPU 每秒样本数 × GPU 数 × 单样本字节数）",
+)
+define(
+    "storage.filesystem_free_fraction",
+    "fraction",
+    "fullest local file system that matters (/, /var, /tmp, /home, the form's): free_bytes / total_bytes",
+    ("storage.filesystems",),
+    "最满的关键本地文件系统（/、/var、/tmp、/home 及表单路径所在）：可用字节 / 总字节",
+)
+define(
+    "storage.inodes_free_fraction",
+    "fraction",
+    "the same file systems: inodes_free / inodes_total; those without an inode limit are left out",
+    ("storage.filesystems",),
+    "同上文件系统：可用 inode / inode 总数；无 inode 上限的不计",
+)
+define(
+    "storage.path_problems",
+    "count",
+    "paths of the form that are missing, or that must be written (checkpoints, logs) and can't be",
+    ("storage.paths",),
+    "表单中不存在的路径，或需要写入（检查点、日志）却不可写的路径数",
+)
+define(
+    "storage.paths_failed",
+    "count",
+    "paths of the form whose file system gave an error or no answer",
+    ("storage.paths[].error",),
+    "所在文件系统报错或无应答的表单路径数",
+)
 
 # What stops a machine when it fills up, wherever the form's data lies.
 _SYSTEM_MOUNTS = ("/", "/var", "/tmp", "/home")
@@ -37,8 +68,14 @@ _NOT_LOCAL = ("network", "memory")
 def derive(state):
     """Every storage.* metric."""
     storage, problem = state.subject("storage")
-    names = ("storage.free_bytes", "storage.capacity_headroom_fraction", "storage.filesystem_free_fraction", "storage.inodes_free_fraction",
-             "storage.path_problems", "storage.paths_failed")
+    names = (
+        "storage.free_bytes",
+        "storage.capacity_headroom_fraction",
+        "storage.filesystem_free_fraction",
+        "storage.inodes_free_fraction",
+        "storage.path_problems",
+        "storage.paths_failed",
+    )
     if problem:
         for name in names:
             state.unknown(name, problem[0], **problem[1])
@@ -64,10 +101,15 @@ def _identity(entry):
 def _derive_fullest(state, filesystems, paths):
     mounts = {text(entry, "mount_point") for entry in paths}
     relevant = [entry for entry in filesystems if text(entry, "mount_point") in _SYSTEM_MOUNTS or text(entry, "mount_point") in mounts]
-    local = [entry for entry in relevant if text(entry, "kind") not in _NOT_LOCAL and flag(entry, "network") is not True
-             and flag(entry, "read_only") is not True]
-    for name, free_key, total_key in (("storage.filesystem_free_fraction", "free_bytes", "total_bytes"),
-                                      ("storage.inodes_free_fraction", "inodes_free", "inodes_total")):
+    local = [
+        entry
+        for entry in relevant
+        if text(entry, "kind") not in _NOT_LOCAL and flag(entry, "network") is not True and flag(entry, "read_only") is not True
+    ]
+    for name, free_key, total_key in (
+        ("storage.filesystem_free_fraction", "free_bytes", "total_bytes"),
+        ("storage.inodes_free_fraction", "inodes_free", "inodes_total"),
+    ):
         known = []
         for entry in local:
             free, total = amount(entry, free_key), amount(entry, total_key)
@@ -88,8 +130,11 @@ def _derive_paths(state, paths):
             state.not_applicable(name, "absent.no_paths")
         return
     failed = [entry for entry in paths if text(entry, "error")]
-    state.value("storage.paths_failed", len(failed), [{"what": text(entry, "path") or "?", "value": text(entry, "error"), "source": "statvfs"}
-                                                      for entry in failed])
+    state.value(
+        "storage.paths_failed",
+        len(failed),
+        [{"what": text(entry, "path") or "?", "value": text(entry, "error"), "source": "statvfs"} for entry in failed],
+    )
     problems = []
     for entry in paths:
         if entry in failed:
@@ -98,14 +143,23 @@ def _derive_paths(state, paths):
             problems.append((entry, "missing"))
         elif flag(entry, "writable") is False and text(entry, "purpose") in ("checkpoints", "logs"):
             problems.append((entry, "not writable"))
-    state.value("storage.path_problems", len(problems), [{"what": text(entry, "path") or "?", "value": what, "source": "stat"} for entry, what in problems])
+    state.value(
+        "storage.path_problems",
+        len(problems),
+        [{"what": text(entry, "path") or "?", "value": what, "source": "stat"} for entry, what in problems],
+    )
 
 
 def _derive_free(state, filesystems, paths):
     source = [entry for entry in paths if amount(entry, "free_bytes") is not None]
     if not source:
-        source = [entry for entry in filesystems if text(entry, "kind") not in _NOT_LOCAL + ("overlay",) and flag(entry, "network") is not True
-                  and amount(entry, "free_bytes") is not None]
+        source = [
+            entry
+            for entry in filesystems
+            if text(entry, "kind") not in _NOT_LOCAL + ("overlay",)
+            and flag(entry, "network") is not True
+            and amount(entry, "free_bytes") is not None
+        ]
         source = source or [entry for entry in filesystems if text(entry, "mount_point") == "/" and amount(entry, "free_bytes") is not None]
     if not source:
         state.unknown("storage.free_bytes", "absent.unreadable", field="storage.filesystems")
@@ -113,8 +167,11 @@ def _derive_free(state, filesystems, paths):
     once = {}
     for entry in source:
         once.setdefault(_identity(entry), entry)
-    state.value("storage.free_bytes", sum(amount(entry, "free_bytes") for entry in once.values()),
-                [{"what": _label(entry), "value": amount(entry, "free_bytes"), "source": "statvfs"} for entry in list(once.values())[:8]])
+    state.value(
+        "storage.free_bytes",
+        sum(amount(entry, "free_bytes") for entry in once.values()),
+        [{"what": _label(entry), "value": amount(entry, "free_bytes"), "source": "statvfs"} for entry in list(once.values())[:8]],
+    )
 
 
 def _derive_capacity(state, paths):
@@ -141,10 +198,15 @@ def _derive_capacity(state, paths):
         return
     # Ties between file systems are settled by name, so that the same facts always give the same evidence.
     fraction, _label_text, worst = min(((room["free"] - room["needed"]) / room["total"], room["label"], room) for room in rooms.values())
-    state.value(name, fraction, [
-        {"what": worst["label"] + " free_bytes", "value": worst["free"], "source": "statvfs"},
-        {"what": worst["label"] + " total_bytes", "value": worst["total"], "source": "statvfs"},
-        {"what": " + ".join(worst["purposes"]), "value": worst["needed"], "source": "workload form"}])
+    state.value(
+        name,
+        fraction,
+        [
+            {"what": worst["label"] + " free_bytes", "value": worst["free"], "source": "statvfs"},
+            {"what": worst["label"] + " total_bytes", "value": worst["total"], "source": "statvfs"},
+            {"what": " + ".join(worst["purposes"]), "value": worst["needed"], "source": "workload form"},
+        ],
+    )
 
 
 def _derive_read(state):
@@ -158,8 +220,16 @@ def _derive_read(state):
         gpu_metrics.absent_everywhere(state, name)
         return
     path = state.form.get("dataset_path")
-    measurement = find_measurement(state, name, "storage_benchmark", (lambda entry: not path or text(entry, "target") in (path, None)
-                                                                      or path.startswith((text(entry, "target") or "").rstrip("/") + "/")))
+    measurement = find_measurement(
+        state,
+        name,
+        "storage_benchmark",
+        (
+            lambda entry: (
+                not path or text(entry, "target") in (path, None) or path.startswith((text(entry, "target") or "").rstrip("/") + "/")
+            )
+        ),
+    )
     if measurement is None:
         return
     speed = amount(mapping(measurement, "result"), "read_bytes_per_second")
@@ -167,6 +237,11 @@ def _derive_read(state):
         state.unknown(name, "absent.measurement_incomplete", module="storage_benchmark", field="read_bytes_per_second")
         return
     needed = state.form["samples_per_second_per_gpu"] * count * state.form["input_sample_bytes"]
-    state.value(name, speed / needed, [
-        {"what": "read_bytes_per_second", "value": speed, "source": "storage_benchmark %s" % (text(measurement, "finished") or "?")},
-        {"what": "needed_bytes_per_second", "value": needed, "source": "workload form"}])
+    state.value(
+        name,
+        speed / needed,
+        [
+            {"what": "read_bytes_per_second", "value": speed, "source": "storage_benchmark %s" % (text(measurement, "finished") or "?")},
+            {"what": "needed_bytes_per_second", "value": needed, "source": "workload form"},
+        ],
+    )

@@ -8,12 +8,21 @@ from . import gpu as gpu_metrics
 from .measurements import find_measurement
 from .registry import amount, define, flag, gpu_label, maps, text
 
-define("vram.total_bytes", "bytes", "sum of memory_total_bytes over the GPUs; with unified memory the host's memory, labelled",
-       ("gpu.gpus[].memory_total_bytes", "memory.total_bytes"), "所有 GPU 的 memory_total_bytes 之和；统一内存时取主机内存并注明")
-define("vram.peak_fraction", "fraction",
-       "worst GPU (with MIG: instance) of a workload probe: memory_used_peak_bytes (reserved left out) / (memory_total_bytes - memory_reserved_bytes)",
-       ("workload_probe.result.gpus[].memory_used_peak_bytes", "…memory_total_bytes", "…memory_reserved_bytes"),
-       "工作负载探测中最差的 GPU（MIG 时为实例）：峰值已用显存（不含保留）/（总显存 − 保留显存）")
+define(
+    "vram.total_bytes",
+    "bytes",
+    "sum of memory_total_bytes over the GPUs; with unified memory the host's memory, labelled",
+    ("gpu.gpus[].memory_total_bytes", "memory.total_bytes"),
+    "所有 GPU 的 memory_total_bytes 之和；统一内存时取主机内存并注明",
+)
+define(
+    "vram.peak_fraction",
+    "fraction",
+    "worst GPU (with MIG: instance) of a workload probe: memory_used_peak_bytes (reserved left out) / "
+    "(memory_total_bytes - memory_reserved_bytes)",
+    ("workload_probe.result.gpus[].memory_used_peak_bytes", "…memory_total_bytes", "…memory_reserved_bytes"),
+    "工作负载探测中最差的 GPU（MIG 时为实例）：峰值已用显存（不含保留）/（总显存 − 保留显存）",
+)
 
 
 def derive(state):
@@ -46,7 +55,9 @@ def _derive_total(state):
     missing = [gpu for gpu, total in totals if not total]
     if missing and known and all(gpu.get("status") == "lost" for gpu in missing) and len(set(known)) == 1:
         # A lost GPU doesn't tell its memory; among equal siblings it is the same.
-        state.value(name, known[0] * len(totals), [{"what": gpu_label(gpu), "value": known[0], "source": "like its siblings"} for gpu in missing])
+        state.value(
+            name, known[0] * len(totals), [{"what": gpu_label(gpu), "value": known[0], "source": "like its siblings"} for gpu in missing]
+        )
     elif missing:
         state.unknown(name, "absent.unreadable", field="memory_total_bytes: " + ", ".join(gpu_label(gpu) for gpu in missing[:4]))
     else:
