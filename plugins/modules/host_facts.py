@@ -318,7 +318,7 @@ ansible_facts:
                   type: str
                   returned: success
                   sample: none
-                display_active: {description: Whether a display is driven., type: bool, returned: success, sample: false}
+                display_active: {description: C(enabled) while a display is driven., type: str, returned: success, sample: disabled}
                 processes:
                   description: Processes on the GPU; an ordinary user may not see those of others.
                   type: list

@@ -215,7 +215,22 @@ def test_a_local_mount_below_a_network_one_is_reached_through_its_server(tmp_pat
         return True, asked[-1], None
 
     _collect(tmp_path, [ROOT, "0:9 / /n rw - nfs4 filer:/n rw", "8:1 / /n/scratch rw - xfs /dev/sda1 rw"], run=run)
-    assert [len(answers) for answers in asked] == [1, 2]
+    # The root needs no child.
+    assert [len(answers) for answers in asked] == [2]
+
+
+@pytest.mark.parametrize("path, children", [("/srv/x", 0), ("/data/x", 1), ("/link/x", 1), ("/net/x", 0), ("/nfs/x", 1)])
+def test_a_child_is_started_for_what_can_hang_only(tmp_path, path, children):
+    started = []
+    storage.collect(make_host(tmp_path, {"/proc/self/mountinfo": mountinfo(
+        ROOT, "0:5 / /dev/shm rw - tmpfs tmpfs rw", "0:6 / /net rw - autofs x rw")}, {"/link": "/data"}), run=None,
+        probe=lambda name: dict(FIGURES))
+    table = [ROOT, "0:6 / /net rw - autofs x rw", "8:1 / /data rw - xfs /dev/sda1 rw", "0:9 / /nfs rw - nfs4 filer:/x rw"]
+    tree = mounts.by_mount_point(procfs.parse_mountinfo(mountinfo(*table)))
+    host = make_host(tmp_path / "b", {}, {"/link": "/data"})
+    storage._ask(host, tree, [("path", path, None)], 10, lambda function, seconds: started.append(1) or (True, function(), None),
+                 lambda name: dict(FIGURES))
+    assert len(started) == children
 
 
 def test_a_diskless_host_has_its_root_on_a_server(tmp_path):

@@ -61,13 +61,10 @@ def collect(host, python_environments=(), timeout_seconds=10, run=run_forked, ru
 
 
 def _put_maybe_elsewhere(software, host, named, timeout_seconds, run, run_program):
-    """/usr/local and named environments may lie on a dead server: the local ones are read in one child, each other one in its own."""
+    """/usr/local and named environments may lie on a dead disk or server: what isn't on the root is read in a child with a deadline."""
     deadline = time.monotonic() + timeout_seconds
-    ok, value, _kind = run(lambda: _local_ones(host, named), timeout_seconds)
-    if not ok:
-        for field in ("cuda_toolkits", "python_environments", "container_toolkit_version"):
-            software.absent[field] = "failed: %s" % value
-        return
+    mounts = mount_table.by_mount_point(procfs.parse_mountinfo(host.text_or("/proc/self/mountinfo", "", 4 << 20)))
+    value = _on_the_root(host, mounts, named)
 
     def elsewhere(function):
         left = deadline - time.monotonic()
@@ -75,7 +72,8 @@ def _put_maybe_elsewhere(software, host, named, timeout_seconds, run, run_progra
 
     software.put("/usr/local/cuda*/version.json", {"cuda_toolkits": value["cuda_toolkits"]})
     if value["more_toolkits"]:
-        ok, toolkits, _kind = elsewhere(lambda: cuda_toolkits(host, value["cuda_folders"] or cuda_folders(host)))
+        ok, toolkits, _kind = elsewhere(lambda: cuda_toolkits(host, [
+            path for path in value["cuda_folders"] or cuda_folders(host) if not _automount(host, mounts, path)]))
         if ok:
             software.values["cuda_toolkits"] = toolkits
         else:
@@ -84,40 +82,45 @@ def _put_maybe_elsewhere(software, host, named, timeout_seconds, run, run_progra
     for position, described in enumerate(environments):
         if described is None:
             path = named[position]
-            ok, described, _kind = elsewhere(lambda: environment(host, path))
+            ok, described, _kind = elsewhere(lambda: _environment(host, mounts, path))
             environments[position] = described if ok else dict(_nothing(path), error=described)
     software.put("*.dist-info", {"python_environments": environments})
     _put_container_toolkit(software, host, value["toolkit_program"], timeout_seconds, run_program)
 
 
-def _local_ones(host, named):
-    """What lies on this machine, and None for an environment that lies elsewhere. Automounts are left alone."""
-    mounts = mount_table.by_mount_point(procfs.parse_mountinfo(host.text_or("/proc/self/mountinfo", "", 4 << 20)))
+def _automount(host, mounts, path):
+    """Why a path isn't looked at: it lies below an automount, or its links go round; None where nothing speaks against it."""
+    try:
+        where, mount, _resolved = mount_table.place_on(host, mounts, path)
+    except OSError as error:
+        return error.strerror
+    return mount_table.not_mounted(mount) if where == mount_table.AUTOMOUNT else None
+
+
+def _environment(host, mounts, path):
+    stop = _automount(host, mounts, path)
+    return dict(_nothing(path), error=stop) if stop else environment(host, path)
+
+
+def _on_the_root(host, mounts, named):
+    """What lies on the root file system, and None for an environment that lies elsewhere. Automounts are left alone."""
 
     def where(path):
         try:
-            return mount_table.place_on(host, mounts, path)[:2]
-        except OSError as error:
-            return error.strerror, None
+            return mount_table.place_on(host, mounts, path, mount_table.off_the_root)[0]
+        except OSError:
+            return None
 
-    environments = []
-    for path in named:
-        place, mount = where(path)
-        if place == mount_table.AUTOMOUNT:
-            environments.append(dict(_nothing(path), error=mount_table.not_mounted(mount)))
-        elif place in (mount_table.LOCAL, mount_table.REMOTE):
-            environments.append(environment(host, path) if place == mount_table.LOCAL else None)
-        else:
-            environments.append(dict(_nothing(path), error=place))
-    usr_local = where("/usr/local/lib")[0]
+    environments = [None if where(path) == mount_table.REMOTE else _environment(host, mounts, path) for path in named]
+    usr_local = where("/usr/local/lib")
     here = usr_local == mount_table.LOCAL
     folders = cuda_folders(host) if here else []
-    places = dict((path, where(path)[0]) for path in folders)
+    places = dict((path, where(path)) for path in folders)
     return {
         "cuda_toolkits": cuda_toolkits(host, [path for path in folders if places.get(path) == mount_table.LOCAL]),
         "cuda_folders": [path for path in folders if places.get(path) in (mount_table.LOCAL, mount_table.REMOTE)],
         "more_toolkits": mount_table.REMOTE in places.values() or usr_local == mount_table.REMOTE,
-        "toolkit_program": next((path for path in _TOOLKIT if where(path)[0] == mount_table.LOCAL and host.exists(path)), None),
+        "toolkit_program": next((path for path in _TOOLKIT if where(path) == mount_table.LOCAL and host.exists(path)), None),
         "python_environments": environments if named else system_environments(host, ("/usr", "/usr/local") if here else ("/usr",)),
     }
 

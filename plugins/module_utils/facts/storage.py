@@ -22,8 +22,8 @@ _PER_SERVER_SECONDS = 5.0
 def collect(host, paths=(), timeout_seconds=10, run=run_forked, probe=None):
     """The storage document of a HostFiles.
 
-    paths: [{"path", "purpose"}]. Free bytes and inodes are what an ordinary user gets. Whatever asks a file system runs in a child
-    with a deadline (`run`): all local ones in one, each network server in its own; `timeout_seconds` is for all of them together.
+    paths: [{"path", "purpose"}]. Free bytes and inodes are what an ordinary user gets. Whatever asks a file system that can hang
+    runs in a child with a deadline (`run`): all local ones in one, each network server in its own; `timeout_seconds` is for all of them together.
     A path that doesn't exist has `exists` false and the figures of its nearest existing parent; one in a folder
     closed to this user has `exists` null and the figures of its file system. `error` says why figures are null.
     """
@@ -105,6 +105,17 @@ def _local(host, table, asked, probe):
     return answers
 
 
+def _answers_at_once(host, table, path, mount):
+    """Whether looking at this mount, or following this path, stays on the root and in memory: then a child's fork can be saved."""
+    if mount is not None:
+        return not mount_table.off_the_root(mount)
+    try:
+        where, mount, _resolved = mount_table.place_on(host, table, path, mount_table.off_the_root)
+    except OSError:
+        return True
+    return where != mount_table.REMOTE or mount_table.may_hang(mount)
+
+
 def _server(mount):
     """What answers for a network mount: 'server:' of NFS, '//server' of CIFS, else the whole device."""
     device = mount["device"]
@@ -120,7 +131,10 @@ def _ask(host, table, asked, timeout_seconds, run, probe):
     through = dict((point, mount_table.reached_through(table, point)) for what, point, mount in asked if mount is not None)
     # A path's way is followed in the child as well: one dead local disk must not hold the audit.
     first = [each for each in asked if each[2] is None or through[each[1]] is None]
-    ok, value, kind = run(lambda: _local(host, table, first, probe), max(1.0, timeout_seconds / 2.0))
+    if all(_answers_at_once(host, table, path, mount) for _what, path, mount in first):
+        ok, value = True, _local(host, table, first, probe)
+    else:
+        ok, value, kind = run(lambda: _local(host, table, first, probe), max(1.0, timeout_seconds / 2.0))
     answers = {}
     if ok:
         for (what, path, mount), answer in zip(first, value):

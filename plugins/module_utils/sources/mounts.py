@@ -41,6 +41,11 @@ def may_hang(mount):
     return mount["mount_point"] != "/" and (is_network(mount) or mount["type"].startswith("fuse"))
 
 
+def off_the_root(mount):
+    """Whether a mount is neither the root, on which the audit itself stands, nor memory: such a one is asked in a child only."""
+    return mount["mount_point"] != "/" and mount["type"] not in _MEMORY
+
+
 def by_mount_point(mounts):
     """{mount point: what was mounted there last}; what lies under it nobody can reach."""
     return dict((mount["mount_point"], mount) for mount in mounts)
@@ -86,14 +91,14 @@ def reached_through(mounts, path):
     return None
 
 
-def _how(mount):
+def _how(mount, stop):
     if mount is None:
         return LOCAL
-    return AUTOMOUNT if mount["type"] == "autofs" else REMOTE if may_hang(mount) else LOCAL
+    return AUTOMOUNT if mount["type"] == "autofs" else REMOTE if stop(mount) else LOCAL
 
 
-def place(mounts, path, read_link=os.readlink, status=os.lstat):
-    """Follows a path as far as that touches local file systems that answer at once.
+def place(mounts, path, read_link=os.readlink, status=os.lstat, stop=may_hang):
+    """Follows a path as far as that touches no mount for which `stop` is true; such a one is REMOTE.
 
     -> (LOCAL | REMOTE | AUTOMOUNT, mount, the path with the links followed so far resolved). An automount is never entered: only
     its last mounted file system counts, so one that is mounted already is judged by what lies on it.
@@ -102,8 +107,8 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
     while True:
         mount = mount_of(mounts, done or "/")
         rest = "/".join([done] + todo) or "/"
-        if _how(mount) != LOCAL or not todo:
-            return _how(mount), mount, rest
+        if _how(mount, stop) != LOCAL or not todo:
+            return _how(mount, stop), mount, rest
         part = todo.pop(0)
         if part == ".":
             continue
@@ -112,7 +117,7 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
             continue
         here = done + "/" + part
         # Even lstat of a network mount's own root asks the server.
-        if _how(mount_of(mounts, here)) != LOCAL:
+        if _how(mount_of(mounts, here), stop) != LOCAL:
             done = here
             continue
         try:
@@ -121,7 +126,7 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
             # Not there, or in a folder closed to us: the mount table still knows what lies there.
             whole = "/".join([here] + todo)
             mount = mount_of(mounts, whole)
-            return _how(mount), mount, whole
+            return _how(mount, stop), mount, whole
         if not is_link:
             done = here
             continue
@@ -134,9 +139,9 @@ def place(mounts, path, read_link=os.readlink, status=os.lstat):
         todo = [each for each in target.split("/") if each] + todo
 
 
-def place_on(host, mounts, path):
+def place_on(host, mounts, path, stop=may_hang):
     """place() of a HostFiles."""
-    return place(mounts, path, lambda link: os.readlink(host.path(link)), lambda name: os.lstat(host.path(name)))
+    return place(mounts, path, lambda link: os.readlink(host.path(link)), lambda name: os.lstat(host.path(name)), stop)
 
 
 def not_mounted(mount):
