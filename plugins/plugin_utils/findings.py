@@ -190,6 +190,8 @@ def required_text(check, language):
     if warn and fail and set(warn) | set(fail) == {"above", "below"} and set(warn.values()) == set(fail.values()):
         # Bad on both sides: exactly this value passes.
         return format_value(next(iter(warn.values())), unit, language)
+    if unit == "bool" and isinstance(limit.get("equals"), bool):
+        return format_value(not limit["equals"], unit, language)
     if unit == "count" and limit in ({"above": 0}, {"at_least": 1}):
         return "0"
     return format_required(limit, unit, language, check["tolerance"])

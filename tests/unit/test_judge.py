@@ -92,6 +92,22 @@ def test_no_gpu_is_said_plainly_and_is_no_pass():
     assert entry["absent"]["vram.peak_fraction"] and status(entry, "gpu.driver_state") == "not_applicable"
 
 
+def test_without_a_gpu_no_probe_of_one_is_asked_for():
+    document, inputs = host("a100", "no_hardware", measured=False)
+    document["facts"]["software"].update(driver_version=None, driver_module_version=None)
+    entry = judged(document, inputs)
+    for check in ("vram.peak_fraction", "compute.gpu_idle_fraction", "storage.read_headroom_ratio", "software.driver_support"):
+        assert status(entry, check) == "not_applicable", check
+    assert "no NVIDIA GPU (PCI)" in entry["reason"] and "no NVIDIA GPU (PCI)" in finding(entry, "gpu.count")["message"]
+
+
+@pytest.mark.parametrize("language, required", [("en", "yes"), ("zh", "是")])
+def test_a_clock_that_is_not_kept_warns_and_says_what_it_should_be(language, required):
+    document, inputs = host(change=lambda facts: facts["platform"].update(time_synchronized=False))
+    found = finding(judged(document, inputs, language=language), "software.time_synchronized")
+    assert found["status"] == "warn" and found["required"] == required
+
+
 def test_seven_of_eight_is_one_lost_gpu_and_not_a_second_failure():
     entry = judged(*host("a100", "one_lost"))
     assert finding(entry, "gpu.lost")["actual"] == 1

@@ -139,8 +139,11 @@ def test_unreadable_and_undecodable_files(tmp_path):
 
 
 def test_spending_never_rises_above_warn(tmp_path):
-    path = write(tmp_path, "name: x\nextends: base\nchecks:\n  power.limit_fraction: {fail: {below: 0.5}}\n"
-                 "  site.cost: {item: cost, metric: gpu.count, title: Cost, fail: {above: 8}}\n")
+    path = write(
+        tmp_path,
+        "name: x\nextends: base\nchecks:\n  power.limit_fraction: {fail: {below: 0.5}}\n"
+        "  site.cost: {item: cost, metric: gpu.count, title: Cost, fail: {above: 8}}\n",
+    )
     checks = policy.resolve(path)["checks"]
     assert checks["site.cost"]["max_status"] == "warn"
     assert checks["power.limit_fraction"]["max_status"] == "fail"

@@ -12,6 +12,9 @@ def find_measurement(state, name, module, matches=None):
 
     `matches(measurement)` narrows by target or direction. A measurement that ended in an error is named with that error.
     """
+    if module == "workload_probe" and text(state.gpu_document, "state") == "no_hardware":
+        state.not_applicable(name, "absent.no_gpu")
+        return None
     found = [
         entry for entry in maps(state.document, "measurements") if entry.get("module") == module and (matches is None or matches(entry))
     ]

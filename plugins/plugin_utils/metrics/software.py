@@ -97,6 +97,9 @@ def _derive_support(state, software):
     if not needs:
         state.not_applicable(name, "absent.no_cuda_software")
         return
+    if driver is None and text(state.gpu_document, "state") == "no_hardware":
+        state.not_applicable(name, "absent.no_gpu")
+        return
     if driver is None or not compat.parse_version(driver):
         state.unknown(name, "absent.unreadable", field="driver_version")
         return

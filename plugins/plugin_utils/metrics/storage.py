@@ -211,11 +211,14 @@ def _derive_capacity(state, paths):
 
 def _derive_read(state):
     name = "storage.read_headroom_ratio"
+    count = len(state.gpus)
+    if not count and text(state.gpu_document, "state") == "no_hardware":
+        state.not_applicable(name, "absent.no_gpu")
+        return
     fields = [field for field in ("samples_per_second_per_gpu", "input_sample_bytes") if not state.form.get(field)]
     if fields:
         state.unknown(name, "absent.form", fields=", ".join(fields))
         return
-    count = len(state.gpus)
     if not count:
         gpu_metrics.absent_everywhere(state, name)
         return
