@@ -60,7 +60,7 @@ static const struct { const char *name, *text; int code; } errors[] = {
 #define FREEZER "/run/gpu-lab/frozen/tasks"
 enum { SYS = -1, ALL = -2 };
 typedef struct { int gpu, mig; } dev_t_;            /* mig is -1 for a whole GPU */
-struct line { int gpu; char *key, *value; };
+struct line { int gpu; size_t at; char *key, *value; };
 
 static struct line *lines;
 static size_t nlines, room;
@@ -83,11 +83,23 @@ static char *trim(char *s)
     return s;
 }
 
+/* By key, then in the order of the file: a getter is a binary search, as a driver's answer costs next to nothing. */
+static int by_key(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    int c = strcmp(x->key, y->key);
+    return c ? c : x->at < y->at ? -1 : x->at > y->at;
+}
+
 static const char *raw(int gpu, const char *key)
 {
     const char *all = NULL;
-    for (size_t i = nlines; i-- > 0; ) {            /* the last line wins */
-        if (strcmp(lines[i].key, key)) continue;
+    size_t low = 0, high = nlines;
+    while (low < high) {                            /* the first line after those of this key */
+        size_t middle = (low + high) / 2;
+        if (strcmp(lines[middle].key, key) <= 0) low = middle + 1; else high = middle;
+    }
+    for (size_t i = low; i-- > 0 && !strcmp(lines[i].key, key); ) {     /* the last line wins */
         if (lines[i].gpu == gpu) return lines[i].value;
         if (gpu >= 0 && lines[i].gpu == ALL && !all) all = lines[i].value;
     }
@@ -104,6 +116,7 @@ static void add(int gpu, const char *key, const char *value)
 {
     if (nlines == room) lines = realloc(lines, (room = room ? 2 * room : 256) * sizeof *lines);
     lines[nlines].gpu = gpu;
+    lines[nlines].at = nlines;
     lines[nlines].key = strdup(key);
     lines[nlines++].value = strdup(value);
 }
@@ -144,6 +157,7 @@ static ret_t load(void)
         for (int g = from; g <= to; g++) add(g, trim(s), trim(eq + 1));
     }
     fclose(f);
+    if (nlines) qsort(lines, nlines, sizeof *lines, by_key);
     count = (v = raw(SYS, "count")) ? (u32)atoi(v) : 0;
     if (count > MAXGPU) count = MAXGPU;
     for (int g = 0; g < MAXGPU; g++) {
