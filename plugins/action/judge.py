@@ -78,10 +78,15 @@ class ActionModule(ActionBase):
         return begun
 
     def _record_lost(self, run, names, task_vars):
-        """A document for each host whose collecting failed before it could write one: a connection variable that doesn't template."""
+        """A document for each host that collecting could not write one for: a connection variable that doesn't template, an earlier task."""
         missing = [name for name in names if not os.path.lexists(run_directory.host_path(run, name))]
-        for name, result in ansible_edge.registered(task_vars, missing, REGISTERED).items():
-            document = collecting.lost_document(name, result, run_directory.now())
+        results = ansible_edge.registered(task_vars, missing, REGISTERED)
+        active = set(ansible_edge.plain(list(task_vars.get("ansible_play_hosts") or [])))
+        for name in missing:
+            result = results.get(name)
+            if result is None and name not in active:
+                result = {"failed": True, "msg": collecting.LOST_EARLIER}
+            document = collecting.lost_document(name, result or {}, run_directory.now())
             if document is None:
                 continue
             run_directory.write_new_json(run_directory.host_path(run, name), document)

@@ -45,6 +45,10 @@ EXPECTED_FIELDS = tuple(sorted({
     for definition in metrics.DEFINITIONS.values() for source in definition["inputs"] if source.startswith("expected.")
 }))
 
+LOST_EARLIER = (
+    "Ansible lost this host in an earlier task of the play, before the audit came to it: unreachable or failed, see Ansible's output."
+    " Audit first, and with gather_facts: false"
+)
 PACKED_LIMIT = 8 * 1024 * 1024
 FACTS_SCHEMA = "trainops.gpu_audit/facts/1"
 
@@ -230,7 +234,7 @@ def lost_document(name, result, collected_at):
         kind = "unreachable"
     elif result.get("failed"):
         # Before the action begins, only the templating of the host's connection variables can fail.
-        kind = "template"
+        kind = "module_failed" if result.get("msg") == LOST_EARLIER else "template"
     else:
         return None
     return run_directory.error_document(name, kind, failure(result)[1], collected_at)

@@ -144,6 +144,20 @@ def test_in_a_users_serial_play_the_hosts_after_a_refused_batch_are_not_tried(si
     assert site.verdicts() == {"a": "not_ready", "b": "not_ready", "c": "not_tried"}
 
 
+def test_a_host_that_a_users_play_lost_before_the_audit_is_in_the_report_with_why(site):
+    site.inventory({"a": DEAD, "b": LOCAL})
+    own = site.own_play("""
+- hosts: all
+  gather_facts: true
+  gather_subset: ["!all", "!min"]
+  roles: [trainops.gpu_audit.audit, trainops.gpu_audit.gate]
+""")
+    done = site.play(own)
+    assert done.returncode == 4, done.stdout
+    assert site.verdicts() == {"a": "error", "b": "ready"}
+    assert "before the audit came to it" in site.document("a")["errors"][0]["message"]
+
+
 def test_a_user_who_names_the_role_gets_its_arguments_checked(site):
     site.inventory({"a": LOCAL})
     own = site.own_play("""
@@ -195,7 +209,7 @@ def test_a_threshold_typo_is_that_hosts_error(site):
 
 
 def test_thresholds_of_two_groups_are_merged_in_name_order(site):
-    strict, mild = {"memory.total_bytes": {"fail": 1e30}}, {"memory.total_bytes": {"fail": 2}}
+    strict, mild = {"memory.total_bytes": {"fail": 1e18}}, {"memory.total_bytes": {"fail": 2}}
     site.inventory({"a": dict(LOCAL, gpu_audit_thresholds_b=mild, gpu_audit_thresholds_a=strict)})
     assert site.play("audit").returncode == 0
     assert [entry["variable"] for entry in site.inputs("a")["thresholds"]] == ["gpu_audit_thresholds_a", "gpu_audit_thresholds_b"]

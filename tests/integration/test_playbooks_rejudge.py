@@ -47,7 +47,7 @@ def test_other_rules_give_other_verdicts_and_leave_the_documents(site):
     done = again(site, "-e", json.dumps({"gpu_audit_thresholds_poor": {"memory.total_bytes": {"fail": 2}}}))
     assert done.returncode == 0 and site.verdicts() == {"a": "ready", "b": "ready"}
     strict = site.folder / "strict.yml"
-    strict.write_text("name: strict\nextends: lenient.yml\nchecks:\n  memory.total_bytes: {fail: {below: 1.0e+30}}\n")
+    strict.write_text("name: strict\nextends: lenient.yml\nchecks:\n  memory.total_bytes: {fail: {below: 1.0e+18}}\n")
     done = again(site, "-e", "gpu_audit_policy=strict.yml")
     assert done.returncode == 0 and site.verdicts()["a"] == "not_ready", done.stdout
     assert {name: (site.latest / "inputs" / (name + ".json")).read_bytes() for name in "ab"} == before
