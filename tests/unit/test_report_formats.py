@@ -17,9 +17,11 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 import zlib
 
+import fleet_maker
 import hypothesis
 import pytest
 import report_samples as samples
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import findings
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import clean, figures, json_report, texts
 
@@ -347,6 +349,19 @@ def test_junit_kinds_and_counts(plain):
         if host["verdict"] in ("unreachable", "error", "not_tried"):
             assert kinds == {"host": ["error"]}
     assert int(root.get("tests")) == sum(int(suite.get("tests")) for suite in suites.values())
+
+
+def test_junit_of_a_judged_fleet_agrees_with_itself_and_the_report(tmp_path):
+    """Judging leaves out of a finding what the report says elsewhere; the kinds must come out the same."""
+    report = fleet_maker.make_report(40, 4)
+    root = ElementTree.fromstring(render(tmp_path, report)["junit"])
+    for host, suite in zip(report["hosts"], root.iter("testsuite")):
+        for counted, element in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert int(suite.get(counted)) == len(suite.findall(f"testcase/{element}")), (host["name"], counted)
+        whole = [findings.complete(finding, host, report["checks"]) for finding in host["findings"]]
+        if whole:
+            assert int(suite.get("errors")) == sum(1 for finding in whole if finding["status"] == "unknown" and finding["answers"])
+            assert int(suite.get("failures")) == sum(1 for finding in whole if finding["status"] == "fail")
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def human(value, unit, language):
         return link_rate(value)
     if unit in numbers.UNITS:
         return numbers.format_value(value, unit, language)
-    return f"{numbers.format_number(value)} {display(unit.replace('_per_', '/').replace('_', ' '), 40)}".rstrip()
+    named = texts.unit(language, unit)
+    return f"{numbers.format_number(value)} {named or display(unit.replace('_per_', '/').replace('_', ' '), 40)}".rstrip()
 
 
 def exact(value, unit):

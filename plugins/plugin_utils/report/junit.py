@@ -17,7 +17,7 @@ from .view import NOT_JUDGED
 
 def pieces(view):
     """The text of the file, a suite at a time. The totals stand first, so every suite is counted before the first is written."""
-    totals = [_counts(host) for host in view.report["hosts"]]
+    totals = [_counts(view, host) for host in view.report["hosts"]]
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     name = _attribute("gpu_audit " + str(view.report["run"].get("id") or ""))
     yield f"<testsuites name={name}{_numbers([sum(column) for column in zip(*totals)] or [0] * 4)}>\n"
@@ -45,10 +45,10 @@ def _kind(finding):
     return status if status in ("pass", "warn") else "error"
 
 
-def _counts(host):
+def _counts(view, host):
     if host.get("verdict") in NOT_JUDGED or not host.get("findings"):
         return [1, 0, 1 if host.get("verdict") in NOT_JUDGED else 0, 0]
-    kinds = [_kind(finding) for finding in host["findings"]]
+    kinds = [_kind(finding) for _check, finding in view.findings(host)]
     return [len(kinds), kinds.count("failure"), kinds.count("error"), kinds.count("skipped")]
 
 

@@ -166,6 +166,15 @@ def text(language, key, **params):
     return english.format(**params) if params else english
 
 
+# Units of the workload form that aren't written the same everywhere.
+_UNITS = {"hours": "小时", "minutes": "分钟", "samples": "个样本", "samples/s": "样本/秒", "currency": ""}
+
+
+def unit(language, name):
+    """A unit's name in Chinese; None where it is written as it is."""
+    return _UNITS.get(name) if language == "zh" else None
+
+
 def keys():
     """Every key with its texts, for the test that holds both languages complete."""
     return dict(_TEXTS)

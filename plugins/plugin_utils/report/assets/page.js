@@ -84,16 +84,18 @@
     return !words.length || words.every((word) => host.text.includes(word));
   };
   let words = [];
-  const show = () => {
+  // Only the rows that are drawn are moved; the rest stay where they are, out of sight. On paper all are drawn.
+  const show = (onPaper) => {
     words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
     matching = hosts.map((host, i) => i).filter((i) => matches(hosts[i])).sort(comparison());
-    const limit = state.all ? Infinity : data.rowsShown;
+    const limit = state.all || onPaper === true ? Infinity : data.rowsShown;
     const visible = new Set(matching);
     const fragment = document.createDocumentFragment();
+    body.querySelectorAll(".group").forEach((head) => head.remove());
     const place = (i, at) => {
       rowOf[i].hidden = false;
       rowOf[i].classList.toggle("late", at >= limit);
-      fragment.append(rowOf[i]);
+      if (at < limit) fragment.append(rowOf[i]);
     };
     if (state.g) {
       const groups = new Map();
@@ -102,17 +104,12 @@
       if (state.g !== "verdict") names.sort((a, b) => (a === T.group_other) - (b === T.group_other) || byName(a, b));
       let at = 0;
       names.forEach((name) => {
-        const head = make("tr", at >= limit ? "group late" : "group"), cell = make("th");
-        cell.colSpan = heads.length;
-        cell.scope = "rowgroup";
-        cell.append(make("b", "", name), document.createTextNode(countVerdicts(groups.get(name))));
-        head.append(cell);
-        fragment.append(head);
+        if (at < limit) fragment.append(groupHead(name, groups.get(name)));
         groups.get(name).forEach((i) => place(i, at++));
       });
     } else matching.forEach(place);
-    rows.forEach((row) => { if (!visible.has(+row.dataset.i)) { row.hidden = true; fragment.append(row); } });
-    body.replaceChildren(fragment);
+    rows.forEach((row) => { if (!visible.has(+row.dataset.i)) row.hidden = true; });
+    body.prepend(fragment);
     details.forEach((detail) => { detail.hidden = !visible.has(+detail.dataset.i); });
     matching.forEach((i, at) => detailOf[i].classList.toggle("late", at >= limit));
     const hiddenRows = Math.max(0, matching.length - limit);
@@ -121,6 +118,14 @@
     $("empty").hidden = matching.length > 0;
     $("count").textContent = fill(T.shown, { n: number.format(Math.min(matching.length, limit)), total: number.format(hosts.length) });
     drawControls();
+  };
+  const groupHead = (name, members) => {
+    const head = make("tr", "group"), cell = make("th");
+    cell.colSpan = heads.length;
+    cell.scope = "rowgroup";
+    cell.append(make("b", "", name), document.createTextNode(countVerdicts(members)));
+    head.append(cell);
+    return head;
   };
   const countVerdicts = (members) => {
     const counts = {};
@@ -322,12 +327,16 @@
 
   // ---- paper: what is shown is printed, hosts in full while they are few
   addEventListener("beforeprint", () => {
+    if (matching.length > data.rowsShown) show(true);
     $("hosts").classList.toggle("few", matching.length <= whenPrinted);
     if (matching.length > whenPrinted) return;
     document.querySelectorAll(".more").forEach((more) => { more.open = true; });
     matching.forEach((i) => { if (!detailOf[i].open) { detailOf[i].dataset.shut = "1"; detailOf[i].open = true; } });
   });
-  addEventListener("afterprint", () => details.forEach((detail) => { if (detail.dataset.shut) { delete detail.dataset.shut; detail.open = false; } }));
+  addEventListener("afterprint", () => {
+    details.forEach((detail) => { if (detail.dataset.shut) { delete detail.dataset.shut; detail.open = false; } });
+    if (matching.length > data.rowsShown) show();
+  });
 
   const arrive = () => {
     state = readAddress();
