@@ -13,6 +13,7 @@ from . import causes, documents, findings, messages, metrics, policy as policy_m
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 
 SCHEMA = "trainops.gpu_audit/report/1"
+EXPECTED_FIELDS = ("gpu_count", "gpu_name", "nvlinks", "pcie_width")
 # Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform,
 # where there is something to tell.
 REPORT_ALWAYS = frozenset(("vram.total_bytes", "storage.free_bytes"))
@@ -122,21 +123,27 @@ def _settle_undocumented(entry, document, policy, status_hint, language):
 
 
 def _expected(value):
-    """(expected with figures as numbers, problems): inventories in INI form give text."""
+    """(what is expected with figures as numbers, problems): inventories in INI form give figures as text."""
     expected, problems = {}, []
     if not isinstance(value, dict):
         return expected, [] if value is None else [{"kind": "expected", "message": "gpu_audit_expected must be a map"}]
     for key in sorted(value, key=str):
         entry = value[key]
-        if key in ("gpu_count", "pcie_width", "nvlinks") and entry is not None:
-            if isinstance(entry, str) and entry.strip().isdigit() and len(entry) < 9:
+        if key not in EXPECTED_FIELDS:
+            message = "gpu_audit_expected.%s is not known%s" % (str(key)[:80], policy_module.nearest(key, EXPECTED_FIELDS))
+            problems.append({"kind": "expected", "message": message})
+        elif entry is not None and key != "gpu_name":
+            if isinstance(entry, str) and entry.strip().isdecimal() and len(entry) < 9:
                 entry = int(entry)
-            if type(entry) is not int or entry < 0:
-                problems.append(
-                    {"kind": "expected", "message": "gpu_audit_expected.%s must be a whole number, not %s" % (key, repr(value[key])[:80])}
-                )
-                continue
-        expected[str(key)] = entry
+            if type(entry) is not int or not 0 <= entry < 2**31:
+                message = "gpu_audit_expected.%s must be a whole number, not %s" % (key, repr(value[key])[:80])
+                problems.append({"kind": "expected", "message": message})
+            else:
+                expected[key] = entry
+        elif isinstance(entry, str) and entry.strip():
+            expected[key] = entry
+        elif entry is not None and entry != "":
+            problems.append({"kind": "expected", "message": "gpu_audit_expected.gpu_name must be text, not %s" % repr(entry)[:80]})
     return expected, problems
 
 

@@ -515,3 +515,36 @@ def test_traps(traps):
     assert not [
         found for found in of("B01-na-everywhere.xml")["findings"] if found["status"] == "fail" and found["check"] != "gpu.count_difference"
     ]
+
+
+@pytest.mark.parametrize(
+    "wanted, expected",
+    [
+        ("NVIDIA A100-SXM4-80GB", "pass"),
+        ("a100", "pass"),
+        ("A10", "fail"),
+        ("A100-SXM4-80", "fail"),
+        ("H100", "fail"),
+        (" ", "not_applicable"),
+        (None, "not_applicable"),
+    ],
+)
+def test_the_expected_model_is_compared_by_whole_words(wanted, expected):
+    document, inputs = host("a100", inputs_change=lambda inputs: inputs["expected"].update(gpu_name=wanted))
+    assert status(judged(document, inputs), "gpu.unexpected") == expected
+
+
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        ({"gpu_counts": 8}, '"gpu_count"'),
+        ({"gpu_count": "eight"}, "whole number"),
+        ({"gpu_count": -1}, "whole number"),
+        ({"pcie_width": True}, "whole number"),
+        ({"gpu_name": 5}, "text"),
+        ([8], "map"),
+    ],
+)
+def test_what_is_expected_wrongly_is_told(value, words):
+    entry = judged(*host(inputs_change=lambda inputs: inputs.update(expected=value)))
+    assert [error for error in entry["errors"] if error["kind"] == "expected" and words in error["message"]]

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .registry import amount, define, gpu_label, maps, text
 
 define(
@@ -172,8 +174,13 @@ def _derive_names(state):
     if wanted is None:
         state.not_applicable("gpu.unexpected", "absent.no_expectation", field="gpu_name")
         return
-    others = [(gpu, name) for gpu, name in named if wanted.lower() not in name.lower()]
+    others = [(gpu, name) for gpu, name in named if not _names(wanted, name)]
     state.value("gpu.unexpected", len(others), [{"what": gpu_label(gpu), "value": name, "source": state.source} for gpu, name in others])
+
+
+def _names(wanted, name):
+    """Whether a product name holds the wanted one as whole words: "A10" is no "A100", "H100" is an "H100 80GB HBM3"."""
+    return re.search(r"(?<![a-z0-9])%s(?![a-z0-9])" % re.escape(wanted.strip().lower()), name.lower()) is not None
 
 
 def _module_missing(state):
