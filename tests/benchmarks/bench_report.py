@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Judges and renders a stored run of many hosts to every format on one core: seconds, peak memory, bytes.

@@ -19,7 +19,7 @@ _TEXTS = {
     "policy": ("Policy", "策略"),
     "partial": (
         "This report is partial: the run was interrupted. Hosts that were not reached are listed as not tried.",
-        "报告不完整：本次运行被中断，未轮到的主机标记为“未执行”。",
+        "报告不完整：本次运行被中断，未轮到的主机标记为\u201c未尝试\u201d。",
     ),
     "verdict_bar": ("Hosts by verdict", "各结论的主机数"),
     "show_only": ("Show only these hosts in the matrix", "在矩阵中只显示这些主机"),
@@ -36,7 +36,10 @@ _TEXTS = {
     "copy_label": ("Copy the command: {command}", "复制命令：{command}"),
     "which_hosts": ("Which hosts", "涉及的主机"),
     "show_in_matrix": ("Show in the matrix", "在矩阵中显示"),
-    "more_hosts": (("and {n} more: use “{button}”", "and {n} more: use “{button}”"), "另有 {n} 台，请用“{button}”"),
+    "more_hosts": (
+        ("and {n} more: use \u201c{button}\u201d", "and {n} more: use \u201c{button}\u201d"),
+        "另有 {n} 台，请用\u201c{button}\u201d",
+    ),
     "matrix_title": ("The fleet", "全部主机"),
     "matrix_caption": ("A row a host, a column a checklist item", "每行一台主机，每列一个检查项"),
     "search": ("Search", "搜索"),
@@ -60,8 +63,8 @@ _TEXTS = {
     "gpu_column": ("GPUs", "GPU"),
     "sort_by": ("Sort by {column}", "按{column}排序"),
     "legend": ("Marks", "图例"),
-    "unanswered_title": ("What couldn’t be answered", "尚不能回答的问题"),
-    "unanswered_intro": ("Unknown is not a pass: these need a test or a figure.", "“未知”不等于通过，还需要测试或补充数据。"),
+    "unanswered_title": ("What couldn't be answered", "尚不能回答的问题"),
+    "unanswered_intro": ("Unknown is not a pass: these need a test or a figure.", "\u201c未知\u201d不等于通过，还需要测试或补充数据。"),
     "unanswered_none": ("Every checklist item has an answer on every judged host.", "所有已评判主机的检查项都有答案。"),
     "charts_title": ("What the fleet is made of", "机群构成"),
     "chart_gpus": ("GPU hardware (hosts)", "GPU 硬件（主机数）"),
@@ -104,7 +107,7 @@ _TEXTS = {
     "metric": ("Metric", "指标"),
     "value": ("Value", "数值"),
     "exact": ("Exactly", "精确值"),
-    "absent_title": ("Metrics that couldn’t be known", "无法得出的指标"),
+    "absent_title": ("Metrics that couldn't be known", "无法得出的指标"),
     "reason": ("Reason", "原因"),
     "facts_title": ("All facts", "全部事实"),
     "facts_none": ("No facts: the host gave no valid document.", "没有事实数据：该主机未给出有效文档。"),
@@ -113,16 +116,16 @@ _TEXTS = {
         "为控制页面大小，此主机的事实未嵌入本页，请查看运行目录下的 hosts/。",
     ),
     "facts_old_browser": (
-        "This browser can’t unpack the embedded data; the facts are in the run directory under hosts/.",
+        "This browser can't unpack the embedded data; the facts are in the run directory under hosts/.",
         "此浏览器无法解压内嵌数据，事实数据请查看运行目录下的 hosts/。",
     ),
     "detail_old_browser": (
-        "This browser can’t unpack the embedded data; see report.md or report.csv beside this page.",
+        "This browser can't unpack the embedded data; see report.md or report.csv beside this page.",
         "此浏览器无法解压内嵌数据，请查看同目录的 report.md 或 report.csv。",
     ),
     "loading": ("Unpacking…", "正在解压……"),
     "noscript": (
-        "Without JavaScript the matrix can’t be filtered or sorted and hosts don’t open in large fleets; report.md and report.csv beside "
+        "Without JavaScript the matrix can't be filtered or sorted and hosts don't open in large fleets; report.md and report.csv beside "
         "this page hold every finding.",
         "未启用 JavaScript：矩阵不能筛选和排序，主机较多时无法展开详情。同目录的 report.md 和 report.csv 包含全部发现。",
     ),
@@ -143,7 +146,7 @@ _TEXTS = {
     "time_min": ("{n} min", "{n} 分"),
     "time_s": ("{n} s", "{n} 秒"),
     "md_counts": ("Verdicts", "结论"),
-    "md_findings": ("Findings that aren’t a pass", "未通过的发现"),
+    "md_findings": ("Findings that aren't a pass", "未通过的发现"),
     "md_left_out": (
         ("{n} more host has findings: see report.html or report.csv.", "{n} more hosts have findings: see report.html or report.csv."),
         "另有 {n} 台主机存在发现，请查看 report.html 或 report.csv。",
