@@ -58,7 +58,8 @@ def test_the_installed_collection_audits_this_machine(built):
     assert str(run_folder) in done.stdout, "the last task says where the report is, also without the callback"
 
 
-@pytest.mark.parametrize(("kind", "name"), [("module", "host_facts"), ("filter", "nvidia_smi_facts"), ("callback", "progress"), ("role", "prepare"), ("role", "audit")])
+@pytest.mark.parametrize(("kind", "name"), [("module", "host_facts"), ("filter", "nvidia_smi_facts"), ("callback", "progress"), ("role", "prepare"),
+                                            ("role", "audit")])
 def test_the_documentation_is_found(built, kind, name):
     tarball, environ, base = built
     collections = base / "documented"

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 import time
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 from environment import ROOT, ToolError, say
 

@@ -110,7 +110,8 @@ def unit(step):
 
 def host_side_tests():
     """Unit tests that touch only what runs on a host: nothing of the controller's layers and no package that old Pythons lack."""
-    controller = re.compile(r"plugin_utils|plugins\.(action|callback|filter|modules)|tests/tools|fleet_maker|^\s*(import|from) (ansible|yaml|jinja2|hypothesis|jsonschema)\b", re.M)
+    controller = re.compile(r"plugin_utils|plugins\.(action|callback|filter|modules)|tests/tools|fleet_maker"
+                            r"|^\s*(import|from) (ansible|yaml|jinja2|hypothesis|jsonschema)\b", re.M)
     return [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
             if "module_utils" in path.read_text() and not controller.search(path.read_text())]
 
@@ -128,8 +129,9 @@ def pythons(step):
             continue
         folder = venv("host-" + version, ["host-test.txt"], found)
         outcomes.append(run_pytest(step, "Python " + version, folder, tests))
-        outcomes.append(checked("compile on Python " + version, [folder / "bin" / "python", "-m", "compileall", "-q", "-f", "plugins/module_utils", "plugins/modules"],
-                                log_of(step), environ=dict(os.environ, PYTHONPYCACHEPREFIX=str(CACHE / "pyc"))))
+        compile_all = [folder / "bin" / "python", "-m", "compileall", "-q", "-f", "plugins/module_utils", "plugins/modules"]
+        outcomes.append(checked("compile on Python " + version, compile_all, log_of(step),
+                                environ=dict(os.environ, PYTHONPYCACHEPREFIX=str(CACHE / "pyc"))))
     return add(outcomes)
 
 

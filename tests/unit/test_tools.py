@@ -101,7 +101,8 @@ def test_settings_fill_what_nobody_set(bare, tmp_path):
 
 
 def test_an_ansible_cfg_in_the_working_folder_wins(bare, tmp_path):
-    (tmp_path / "ansible.cfg").write_text("[defaults]\nforks = 7\nstdout_callback = minimal\ncollections_path = ours:/theirs\n[ssh_connection]\npipelining = false\n")
+    (tmp_path / "ansible.cfg").write_text("[defaults]\nforks = 7\nstdout_callback = minimal\ncollections_path = ours:/theirs\n"
+                                          "[ssh_connection]\npipelining = false\n")
     got = environment.ansible_environment(bare, tmp_path)
     for name in ("ANSIBLE_FORKS", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_PIPELINING"):
         assert name not in got
@@ -127,7 +128,8 @@ def test_a_broken_ansible_cfg_is_named(bare, tmp_path):
         environment.ansible_environment(bare, tmp_path)
 
 
-@pytest.mark.parametrize(("variables", "forced"), [({}, True), ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, True), ({"LANG": "zh_CN.utf8"}, False), ({"LC_ALL": "C.UTF-8"}, False)])
+@pytest.mark.parametrize(("variables", "forced"), [({}, True), ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, True), ({"LANG": "zh_CN.utf8"}, False),
+                                                   ({"LC_ALL": "C.UTF-8"}, False)])
 def test_ansible_gets_a_utf8_locale(bare, tmp_path, variables, forced):
     bare.pop("LANG")
     got = environment.ansible_environment(dict(bare, **variables), tmp_path)
@@ -188,7 +190,8 @@ def test_steps_are_selected_by_name_in_their_own_order():
 
 
 JUNIT = """<testsuites><testsuite><testcase classname="a" name="b"/><testcase classname="a" name="c"><failure message="x"/></testcase>
-<testcase classname="a" name="d"><skipped message="no captures folder"/></testcase><testcase classname="a" name="e"><error message="y"/></testcase></testsuite></testsuites>"""
+<testcase classname="a" name="d"><skipped message="no captures folder"/></testcase><testcase classname="a" name="e"><error message="y"/></testcase>
+</testsuite></testsuites>"""
 
 
 def test_results_are_counted_with_reasons():
@@ -202,7 +205,7 @@ def test_sanity_results_are_counted():
            "FATAL: The 1 sanity test(s) listed below (out of 2) failed. See error output above for details.\npep8\n"
     log = ROOT / "tests" / "output" / "sanity.log"
     assert steps.sanity_outcome(text, 1, log)[:3] == (1, 1, 1)
-    assert steps.sanity_outcome(text.split("FATAL")[0], 0, log)[:3] == (2, 0, 1)
+    assert steps.sanity_outcome(text.partition("FATAL")[0], 0, log)[:3] == (2, 0, 1)
     assert steps.sanity_outcome("", 1, log).failed == 1
 
 
