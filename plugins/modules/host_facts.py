@@ -47,7 +47,6 @@ options:
       - Paths whose file system, free space and inodes are wanted. One that doesn't exist yet is described by its nearest existing parent.
     type: list
     elements: dict
-    aliases: [storage_paths]
     suboptions:
       path:
         description:
@@ -620,7 +619,7 @@ ARGUMENTS = {
     "nvidia_smi_output": {"type": "str"},
     "timeout": {"type": "float", "default": 30},
     "paths": {
-        "type": "list", "elements": "dict", "aliases": ["storage_paths"],
+        "type": "list", "elements": "dict",
         "options": {
             "path": {"type": "path", "required": True},
             "purpose": {"type": "str", "choices": ["dataset", "weights", "checkpoints", "logs", "other"], "default": "other"},

@@ -157,6 +157,15 @@ def test_a_really_stuck_call_in_a_real_child(tmp_path):
     assert "no answer within" in found["filesystems"][1]["error"]
 
 
+def test_a_stuck_disk_costs_only_the_disks(tmp_path):
+    found = _collect(tmp_path, [ROOT, "8:1 / /data rw - xfs /dev/sda1 rw"], paths=[{"path": "/data/a"}, {"path": "/srv"}],
+                     run=lambda function, seconds: (False, "no answer within 5 s", "timeout"))
+    assert [(each["free_bytes"], each["error"]) for each in found["filesystems"] + found["paths"]] == [
+        (400, None), (None, "the local disks other than the root: no answer within 5 s"),
+        (None, "the local disks other than the root: no answer within 5 s"), (400, None)]
+    assert [each["mount_point"] for each in found["paths"]] == ["/data", "/"]
+
+
 def test_when_the_time_is_used_up_the_rest_is_not_asked(tmp_path):
     asked = []
     found = _collect(tmp_path, [ROOT, "0:40 / /n rw - nfs4 a:/a rw"], probe=lambda path: asked.append(path) or dict(FIGURES),

@@ -22,10 +22,10 @@ _PER_SERVER_SECONDS = 5.0
 def collect(host, paths=(), timeout_seconds=10, run=run_forked, probe=None):
     """The storage document of a HostFiles.
 
-    paths: [{"path", "purpose"}]. Free bytes and inodes are what an ordinary user gets. Whatever asks a file system that can hang
-    runs in a child with a deadline (`run`): all local ones in one, each network server in its own; `timeout_seconds` is for all of them together.
-    A path that doesn't exist has `exists` false and the figures of its nearest existing parent; one in a folder
-    closed to this user has `exists` null and the figures of its file system. `error` says why figures are null.
+    paths: [{"path", "purpose"}]. Free bytes and inodes are what an ordinary user gets. What can hang is asked in a child with a
+    deadline (`run`): all other local disks in one, each network server in its own; `timeout_seconds` is for all of them together.
+    A path that doesn't exist has `exists` false and the figures of its nearest existing parent; one in a folder closed to this user
+    has `exists` null and the figures of its file system. `error` says why figures are null.
     """
     storage = Subject("filesystems", "paths", "disks")
     storage.put("/sys/block", {"disks": sysfs.disks(host)})
@@ -131,17 +131,16 @@ def _ask(host, table, asked, timeout_seconds, run, probe):
     through = dict((point, mount_table.reached_through(table, point)) for what, point, mount in asked if mount is not None)
     # A path's way is followed in the child as well: one dead local disk must not hold the audit.
     first = [each for each in asked if each[2] is None or through[each[1]] is None]
-    if all(_answers_at_once(host, table, path, mount) for _what, path, mount in first):
-        ok, value = True, _local(host, table, first, probe)
-    else:
-        ok, value, kind = run(lambda: _local(host, table, first, probe), max(1.0, timeout_seconds / 2.0))
-    answers = {}
-    if ok:
-        for (what, path, mount), answer in zip(first, value):
-            answers[what, path] = answer
-    else:
-        for what, path, mount in first:
-            answers[what, path] = {"error": "the local file systems did not answer: %s" % value}
+    at_once = [each for each in first if _answers_at_once(host, table, each[1], each[2])]
+    others = [each for each in first if each not in at_once]
+    found = list(zip(at_once, _local(host, table, at_once, probe)))
+    if others:
+        ok, value, _kind = run(lambda: _local(host, table, others, probe), max(1.0, timeout_seconds / 2.0))
+        if not ok:
+            error = "the local disks other than the root: %s" % value
+            value = [{"error": error, "mount": (mount_table.mount_of(table, path) or {}).get("mount_point")} for _what, path, _mount in others]
+        found += zip(others, value)
+    answers = dict(((what, path), dict(answer)) for (what, path, _mount), answer in found)
     later = [(what, path, path, through[path]) for what, path, mount in asked if mount is not None and through[path] is not None]
     for what, path, mount in first:
         answer = answers[what, path]
@@ -160,7 +159,7 @@ def _ask(host, table, asked, timeout_seconds, run, probe):
         if left <= 0:
             ok, value = False, "not asked: the file systems before it used up the %g s" % timeout_seconds
         else:
-            ok, value, kind = run(lambda: [_answer(probe, name, point) for name, point in names], min(left, _PER_SERVER_SECONDS))
+            ok, value, _kind = run(lambda: [_answer(probe, name, point) for name, point in names], min(left, _PER_SERVER_SECONDS))
         for position, (what, path, _resolved, mount) in enumerate(group):
             answers[what, path] = dict(value[position] if ok else {"error": value}, mount=mount)
     return answers
