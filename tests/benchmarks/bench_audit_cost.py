@@ -31,6 +31,7 @@ from gpulab import cgroups, fleet, paths
 from gpulab.host import SpecError, from_row
 
 BASES = ("bookworm", "trixie", "bullseye")
+FACTS = "trainops.gpu_audit.host_facts"
 COLLECT = "trainops.gpu_audit.collect"
 # (what, against, side) -> at most this ratio of the medians
 LIMITS = {("collect", "ping", "controller"): 1.3, ("collect", "setup", "controller"): 0.9, ("collect", "ping", "hosts"): 1.5}
@@ -90,7 +91,7 @@ def measure(command: list[str], folder: Path, environment: dict, names: list[str
 
 
 def result_sizes(text: str) -> list[int]:
-    """What the task of each host hands back to Ansible, as JSON, in bytes; text: output of the ad-hoc command ("name | SUCCESS => {...}")."""
+    """Each host's result as JSON, in bytes; text: output of the ad-hoc command ("name | SUCCESS => {...}")."""
     sizes, at = [], text.find("=> {")
     while at >= 0:
         result, end = json.JSONDecoder().raw_decode(text, at + 3)
@@ -110,15 +111,18 @@ def run(arguments: argparse.Namespace, core: Core, names: list[str], links: list
         for _ in range(arguments.runs):
             for kind, command in wanted.items():
                 samples[kind].append(measure(command, folder, environment, names, links))
-        sizes = []
+        sizes = {}
         if "collect" in wanted:
-            measure(wanted["collect"], folder, environment, names, links)
-            sizes = result_sizes((folder / "last.log").read_text())
+            packed = [*wanted["ping"][:-1], FACTS, "-a", "packed=true"] if "ping" in wanted else []
+            for what, command in (("task", wanted["collect"]), ("module", packed)):
+                if command:
+                    measure(command, folder, environment, names, links)
+                    sizes[what] = max(result_sizes((folder / "last.log").read_text()))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     medians = {kind: {key: statistics.median(sample[key] for sample in taken) for key in taken[0]} for kind, taken in samples.items()}
     return {"core": str(core), "hosts": len(names), "runs": arguments.runs, "medians": medians, "samples": samples,
-            "result_bytes": max(sizes, default=None)}
+            "result_bytes": sizes}
 
 
 def verdicts(result: dict) -> list[tuple[str, float, float]]:
@@ -126,7 +130,7 @@ def verdicts(result: dict) -> list[tuple[str, float, float]]:
     medians = result["medians"]
     rows = [(f"{what} / {against}, {side}", medians[what][side] / medians[against][side], limit)
             for (what, against, side), limit in LIMITS.items() if what in medians and against in medians]
-    return rows + ([("bytes handed to Ansible a host", result["result_bytes"], RESULT_BYTES)] if result["result_bytes"] else [])
+    return rows + [(f"bytes a host, result of the {what}", size, RESULT_BYTES) for what, size in result["result_bytes"].items()]
 
 
 def show(result: dict) -> int:

@@ -45,6 +45,7 @@ DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("u
 DEVICE_LINKS = (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"),
                 ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2"))
 NVIDIA_MAJOR = 195
+USER, USER_ID = "auditor", 1000
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
@@ -82,6 +83,18 @@ def install_gpu(host: Host, upper: Path, built: Path) -> None:
         shutil.copy2(built / native.SMI, upper / "usr/bin")
 
 
+def add_user(host: Host, upper: Path, public_key: str) -> None:
+    """An ordinary user with the lab's key, who may use sudo without a password."""
+    for name, line in (("passwd", f"{USER}:x:{USER_ID}:{USER_ID}::/home/{USER}:/bin/sh"), ("group", f"{USER}:x:{USER_ID}:"),
+                       ("shadow", f"{USER}:*:20000:0:99999:7:::")):
+        write(upper / "etc" / name, (paths.BASES / host.base / "etc" / name).read_text() + line + "\n", 0o640 if name == "shadow" else 0o644)
+    write(upper / "etc/sudoers.d/gpu-lab", f"{USER} ALL=(ALL) NOPASSWD: ALL\n", 0o440)
+    home = upper / "home" / USER
+    write(home / ".ssh/authorized_keys", public_key, 0o600)
+    for path in (home, home / ".ssh", home / ".ssh/authorized_keys"):
+        os.chown(path, USER_ID, USER_ID)
+
+
 def make_folders(data: Path) -> None:
     """What the lab's workload form names (specs/group_vars)."""
     for name in ("dataset", "weights", "checkpoints", "logs"):
@@ -103,6 +116,7 @@ def populate(host: Host, public_key: str, built: Path) -> None:
     write(upper / "root/.ssh/authorized_keys", public_key, 0o600)
     (upper / "root").chmod(0o700)
     (upper / "root/.ssh").chmod(0o700)
+    add_user(host, upper, public_key)
     write(upper / "etc/gpu-lab/net", f"ip={host.ip}\ngw={paths.NET}.0.1\nrate={host.rate}\nssh={host.ssh}\nnft='{firewall(host)}'\n")
     write(upper / "etc/gpu-lab/init", INIT, 0o755)
     make_folders(upper / "data")
