@@ -138,7 +138,8 @@ def _ask(host, table, asked, timeout_seconds, run, probe):
         ok, value, _kind = run(lambda: _local(host, table, others, probe), max(1.0, timeout_seconds / 2.0))
         if not ok:
             error = "the local disks other than the root: %s" % value
-            value = [{"error": error, "mount": (mount_table.mount_of(table, path) or {}).get("mount_point")} for _what, path, _mount in others]
+            value = [{"error": error, "mount": (mount_table.mount_of(table, path) or {}).get("mount_point")}
+                     for _what, path, _mount in others]
         found += zip(others, value)
     answers = dict(((what, path), dict(answer)) for (what, path, _mount), answer in found)
     later = [(what, path, path, through[path]) for what, path, mount in asked if mount is not None and through[path] is not None]
