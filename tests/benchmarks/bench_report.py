@@ -45,7 +45,7 @@ def store_run(folder, hosts, language):
 def judge_and_render(folder, language):
     """Judges and renders the stored run as the playbooks do and prints what it took."""
     import conftest  # noqa: F401
-    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing, report
 
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
@@ -53,7 +53,7 @@ def judge_and_render(folder, language):
     began = time.process_time()
     judged = auditing.judge_stored(run)
     between = time.process_time()
-    written = auditing.render_stored(run, judged, language, auditing.formats_wanted(None))
+    written = auditing.render_stored(run, judged, language, report.ALL)
     ended = time.process_time()
     hosts = len(judged.report["hosts"])
     measured = {
