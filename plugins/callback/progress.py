@@ -40,7 +40,10 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     verdict_table,
 )
 
-COLLECT, JUDGE, RENDER, GATE = ("trainops.gpu_audit." + name for name in ("collect", "judge", "render", "gate"))
+COLLECT = "trainops.gpu_audit.collect"
+JUDGE = "trainops.gpu_audit.judge"
+RENDER = "trainops.gpu_audit.render"
+GATE = "trainops.gpu_audit.gate"
 _COLOURS = {"good": "COLOR_OK", "bad": "COLOR_ERROR", "lost": "COLOR_UNREACHABLE", "warn": "COLOR_WARN", "plain": None}
 
 
