@@ -206,7 +206,7 @@ class _Alarm:
             signal.signal(signal.SIGALRM, self._before)
 
     def _ring(self, *unused):
-        for child in _children():
+        for child in _descendants(os.getpid()):
             try:
                 os.kill(child, signal.SIGTERM)
             except OSError:
@@ -214,10 +214,19 @@ class _Alarm:
         raise HostTimeout()
 
 
-def _children():
-    """The processes that this one started and that still are its own; a worker starts nothing but connections."""
-    try:
-        with open("/proc/self/task/%d/children" % os.getpid(), encoding="ascii") as stream:
-            return [int(pid) for pid in stream.read().split()]
-    except (OSError, ValueError):
-        return []
+def _descendants(pid):
+    """The processes that this one started, and theirs; a worker starts nothing but connections. (proc(5): the 4th field of stat is the parent.)"""
+    children = {}
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        try:
+            with open("/proc/%d/stat" % int(entry), "rb") as stream:
+                parent = int(stream.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        children.setdefault(parent, []).append(int(entry))
+    found, looked = [], [pid]
+    while looked:
+        own = children.get(looked.pop(), [])
+        found += own
+        looked += own
+    return found

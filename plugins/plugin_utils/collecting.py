@@ -11,7 +11,7 @@ import re
 import zlib
 
 from . import messages, metrics, report, run_directory, waivers, workload
-from .policy import nearest
+from .policy import NUMERIC_COMPARISONS, nearest
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
 INPUT_VARIABLES = {
@@ -139,7 +139,37 @@ def gpu_summary(facts):
 
 def thresholds_list(values, names):
     """The thresholds part of the inputs: [{"variable", "values"}] in merge order; an empty one is left out."""
-    return [{"variable": name, "values": values[name]} for name in names if values.get(name)]
+    return [{"variable": name, "values": _with_numbers(values[name])} for name in names if values.get(name)]
+
+
+def _with_numbers(thresholds):
+    """Numbers where a limit is numeric text: up to 2.18 a template always gives text, and so does -e key=value."""
+    result = {}
+    for check, changes in thresholds.items():
+        if isinstance(changes, dict):
+            changes = {key: _with_number(key, value) for key, value in changes.items()}
+        result[check] = changes
+    return result
+
+
+def _with_number(key, value):
+    if isinstance(value, dict) and key in ("warn", "fail"):
+        return {comparison: number_of(bound) if comparison in NUMERIC_COMPARISONS else bound for comparison, bound in value.items()}
+    if key == "enabled" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return truth(value)
+    return number_of(value) if key in ("warn", "fail", "tolerance") else value
+
+
+def number_of(value):
+    """The number in numeric text; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value.strip())
+        except ValueError:
+            continue
+    return value
 
 
 def host_inputs(name, groups, values, problems, thresholds):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
 import pytest
 from playbook_site import DEAD, LOCAL, POOR, Site, recap
@@ -216,15 +217,22 @@ def test_thresholds_of_two_groups_are_merged_in_name_order(site):
     assert site.verdicts() == {"a": "ready"}
 
 
+def test_a_threshold_that_is_a_template(site):
+    site.inventory({"a": dict(LOCAL, limit=10**18, gpu_audit_thresholds={"memory.total_bytes": {"fail": "{{ limit }}"}})})
+    assert site.play("audit").returncode == 0
+    assert site.verdicts() == {"a": "not_ready"} and site.inputs("a")["thresholds"][0]["values"] == {"memory.total_bytes": {"fail": 10**18}}
+
+
 def test_a_host_that_hangs_costs_its_timeout_and_no_more(site):
     hanging = site.folder / "python-that-hangs"
-    hanging.write_text("#!/bin/sh\nexec sleep 120\n")
+    hanging.write_text("#!/bin/sh\necho $$ > %s/pid\nexec sleep 120\n" % site.folder)
     hanging.chmod(0o755)
     site.inventory({"hangs": dict(LOCAL, ansible_python_interpreter=str(hanging), gpu_audit_host_timeout=2), "good": LOCAL})
     assert site.play("audit").returncode == 0
     assert site.verdicts() == {"hangs": "error", "good": "ready"}
     error = site.document("hangs")["errors"][0]
     assert error["kind"] == "timeout" and "gpu_audit_host_timeout" in error["message"]
+    assert not pathlib.Path("/proc", (site.folder / "pid").read_text().strip()).exists()
 
 
 def test_a_name_that_is_a_path_stays_in_the_run(site):

@@ -90,6 +90,12 @@ def test_variables_of_the_right_kind_pass():
     assert collecting.shape_problems(dict(values)) == {}
 
 
+def test_limits_that_came_as_text_are_numbers_and_words_stay_words():
+    given = {"t": {"a": {"warn": "6", "fail": {"below": "1.5"}, "enabled": "False", "tolerance": 0.1}, "b": {"fail": {"equals": "550"}}, "c": "x"}}
+    assert collecting.thresholds_list(given, ["t"])[0]["values"] == {
+        "a": {"warn": 6, "fail": {"below": 1.5}, "enabled": False, "tolerance": 0.1}, "b": {"fail": {"equals": "550"}}, "c": "x"}
+
+
 def test_inputs_hold_what_was_given_and_what_was_wrong():
     inputs = collecting.host_inputs("n", ["b", "a"], {"gpu_audit_policy": "p", "gpu_audit_workload": {"kind": "training"}}, {"v": "m"}, [])
     assert inputs["groups"] == ["a", "b"] and inputs["policy"] == "p" and inputs["errors"] == [{"variable": "v", "message": "m"}]

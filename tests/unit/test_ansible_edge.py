@@ -1,0 +1,76 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What comes out of Ansible is plain, and one variable that doesn't template spoils no other."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+pytest.importorskip("ansible")
+from ansible.errors import AnsibleError  # noqa: E402
+from ansible.parsing.dataloader import DataLoader  # noqa: E402
+from ansible.template import Templar  # noqa: E402
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge  # noqa: E402
+
+
+class Text(str):
+    """A subclass as Ansible's own tagged strings are."""
+
+    def __str__(self):
+        return self
+
+
+class HostVars:
+    """Raw variables of other hosts; templating them would be an error."""
+
+    def __init__(self, variables):
+        self.variables = variables
+
+    def raw_get(self, name):
+        return self.variables[name]
+
+
+def trusted(text):
+    """A string that came from an inventory or a playbook: 2.19 and later template no other."""
+    try:
+        from ansible.template import trust_as_template
+    except ImportError:
+        return text
+    return trust_as_template(text)
+
+
+def test_values_become_plain():
+    found = ansible_edge.plain({Text("a"): (Text("b"), 1, 1.5, True, None), 8: datetime.date(2026, 1, 2), True: []})
+    assert found == {"a": ["b", 1, 1.5, True, None], "8": "2026-01-02", "true": []}
+    assert type(found["a"][0]) is str and all(type(key) is str for key in found)
+
+
+def test_one_variable_that_does_not_template_spoils_no_other():
+    variables = {"good": trusted("a {{ 40 + 2 }}"), "bad": trusted("{{ nowhere }}"), "deep": {"a": [trusted("{{ nowhere }}")]},
+                 "broken": trusted("{{ 1 +"), "plain": 7}
+    values, problems = ansible_edge.template_each(Templar(DataLoader(), variables=variables), variables, [*variables, "not there"])
+    assert values == {"good": "a 42", "plain": 7} and sorted(problems) == ["bad", "broken", "deep"]
+    assert "nowhere" in problems["bad"] and "nowhere" in problems["deep"] and "\n" not in problems["broken"]
+
+
+def test_words_of_an_error_are_one_line_said_once():
+    error = AnsibleError("it broke. it broke. why\n\nThe error appears to be in '/etc/x': line 1")
+    assert ansible_edge.words(error) == "it broke. why"
+    assert ansible_edge.words(ValueError("")) == "ValueError"
+
+
+def test_threshold_variables_in_name_order():
+    variables = {"gpu_audit_thresholds_b": {}, "gpu_audit_thresholds": {}, "gpu_audit_thresholds_a": {}, "other": {}, 3: 4}
+    assert ansible_edge.threshold_variables(variables) == ["gpu_audit_thresholds", "gpu_audit_thresholds_a", "gpu_audit_thresholds_b"]
+
+
+def test_results_of_other_hosts_are_read_raw():
+    hosts = HostVars({"a": {"r": {"failed": True, "msg": Text("{{ nowhere }}")}, "group_names": ["g"]}, "b": {}})
+    assert ansible_edge.registered({"hostvars": hosts}, ["a", "b"], "r") == {"a": {"failed": True, "msg": "{{ nowhere }}"}}
+    assert ansible_edge.registered_groups({"hostvars": hosts}, "a") == ["g"]
+
+
+def test_the_collection_knows_its_version():
+    assert ansible_edge.collection_version().count(".") == 2
