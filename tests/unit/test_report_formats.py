@@ -132,6 +132,8 @@ def test_serials_uuids_and_macs_can_be_left_out(tmp_path):
     for name, text in content.items():
         for secret in (uuid, mac, serial, "f" * 32):
             assert secret.encode() not in text, (name, secret)
+    named = samples.sample_report(2, names=["02:00:5e:10:00:01", "02:00:5e:10:00:02"])
+    assert b'name="02:00:5e:10:00:02"' in render(tmp_path, named, hide_serials=True)["junit"]
     (tmp_path / "open").mkdir()
     assert uuid.encode() in render(tmp_path / "open", report)["csv"]
 

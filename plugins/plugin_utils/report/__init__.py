@@ -8,7 +8,7 @@ import pathlib
 
 from . import csv_report, html, json_report, junit, markdown, prometheus
 from .files import write_text
-from .view import View, without_serials
+from .view import View, report_without_serials
 
 FILES = {"html": "report.html", "csv": "report.csv", "markdown": "report.md", "junit": "junit.xml", "prometheus": "gpu_audit.prom"}
 ALL = tuple(FILES)
@@ -26,7 +26,7 @@ def render(report, run_directory, language, formats=ALL, documents=None, hide_se
         raise ValueError(f"no report format {', '.join(map(repr, unknown))}; there are: {', '.join(ALL)}")
     folder = pathlib.Path(run_directory)
     if hide_serials:
-        report = without_serials(report)
+        report = report_without_serials(report)
         json_report.write_all(folder / "report.json", report)
     view = View(report, language)
     writers = {

@@ -172,6 +172,14 @@ class View:
         return verdict_text(self.language, host.get("verdict"))
 
 
+def report_without_serials(report):
+    """The report without serial numbers, UUIDs and MAC addresses; a host keeps its inventory name and groups, whatever they look like."""
+    hidden = without_serials(report)
+    for bare, host in zip(hidden["hosts"], report["hosts"]):
+        bare.update({key: host[key] for key in ("name", "groups") if key in host})
+    return hidden
+
+
 def without_serials(value):
     """A copy without serial numbers, UUIDs and MAC addresses: such fields become null, such words in texts become a mark."""
     if isinstance(value, dict):
