@@ -325,3 +325,26 @@ def test_online_inference_at_the_concurrency_asked_for(concurrency, latency, exp
         )
     )
     assert judging.status(judging.judged(document, inputs, "inference"), "network.concurrency_ratio") == expected
+
+
+def test_two_mounts_of_one_export_share_its_space():
+    document, inputs = judging.host()
+    place(document, inputs, 1000, 1000, 500, weights_bytes=450)
+    for entry in document["facts"]["storage"]["paths"]:
+        entry.update(device="nas:/export", mount_point="/" + entry["purpose"], kind="network")
+    assert judging.status(judging.judged(document, inputs), "storage.capacity_headroom_fraction") == "warn"
+
+
+def test_separate_file_systems_are_judged_each_and_the_worst_counts():
+    document, inputs = judging.host()
+    place(document, inputs, 1000, 1000, 500, weights_bytes=950)
+    for entry in document["facts"]["storage"]["paths"]:
+        entry.update(device="/dev/" + entry["purpose"], mount_point="/" + entry["purpose"])
+    found = judging.finding(judging.judged(document, inputs), "storage.capacity_headroom_fraction")
+    assert found["status"] == "warn" and "/weights" in found["message"]
+
+
+def test_a_form_without_a_size_or_a_path_is_unknown_and_named():
+    document, inputs = judging.host(inputs_change=lambda inputs: [inputs["workload"].pop(field) for field in ("log_bytes", "weights_path")])
+    found = judging.finding(judging.judged(document, inputs), "storage.capacity_headroom_fraction")
+    assert found["status"] == "unknown" and "log_bytes" in found["message"] and "weights_path" in found["message"]

@@ -95,7 +95,7 @@ def _label(entry):
 def _identity(entry):
     """What makes two paths share their space: device and mount point's file system. Bind mounts of one device are one."""
     device = text(entry, "device")
-    return device if device and device.startswith("/") else (device, text(entry, "mount_point"))
+    return device if device and "/" in device else (device, text(entry, "mount_point"))
 
 
 def _derive_fullest(state, filesystems, paths):
