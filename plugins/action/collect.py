@@ -215,7 +215,7 @@ class _Alarm:
 
 
 def _descendants(pid):
-    """The processes that this one started, and theirs; a worker starts nothing but connections. (proc(5): the 4th field of stat is the parent.)"""
+    """The processes that this one started, and theirs: a worker starts nothing but connections. The parent is stat's 4th field, proc(5)."""
     children = {}
     for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
         try:

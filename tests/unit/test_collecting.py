@@ -30,7 +30,8 @@ def test_packed_facts_come_back():
 @pytest.mark.parametrize("text, said", [
     (None, "not text"), (17, "not text"), ("A" * (collecting.PACKED_LIMIT + 1), "not text"), ("not base64!", "can't be unpacked"),
     (base64.b64encode(b"no zlib").decode(), "can't be unpacked"), (packed(FACTS)[:40], "cut off"), (packed(b"[1, "), "not JSON"),
-    (packed([1]), "not a document of schema"), (packed({"schema": "other"}), "not a document of schema"), (packed(b"[" * 100000), "not JSON"),
+    (packed([1]), "not a document of schema"), (packed({"schema": "other"}), "not a document of schema"),
+    (packed(b"[" * 100000), "not JSON"),
 ])
 def test_packed_facts_that_are_none_say_why(text, said):
     with pytest.raises(run_directory.InvalidDocument, match=said):
@@ -47,7 +48,8 @@ def test_a_small_text_that_unpacks_to_gigabytes_is_refused_early():
 @pytest.mark.parametrize("result, kind, said", [
     ({"rc": 127, "msg": "not found", "module_stderr": "/bin/sh: 1: python3: not found"}, "no_python", "not found"),
     ({"rc": 126, "msg": "x"}, "no_python", "x"),
-    ({"rc": 1, "msg": "Task failed: Action failed: boom", "module_stderr": "Traceback\n  line\nKeyError: 'y'\n"}, "module_failed", "boom: "),
+    ({"rc": 1, "msg": "Task failed: Action failed: boom", "module_stderr": "Traceback\n  line\nKeyError: 'y'\n"},
+     "module_failed", "boom: "),
     ({"msg": ""}, "module_failed", "without a message"),
     ({"msg": ["odd"]}, "module_failed", "without a message"),
 ])
@@ -85,8 +87,8 @@ def test_a_variable_of_the_wrong_kind_is_named_and_not_used(values, variable, sa
 
 
 def test_variables_of_the_right_kind_pass():
-    values = {"gpu_audit_policy": "training", "gpu_audit_workload": {}, "gpu_audit_expected": {"gpu_count": 8}, "gpu_audit_host_timeout": "60",
-              "gpu_audit_thresholds": "", "gpu_audit_waivers": {"c": {"reason": "r", "expires": "2027-01-01"}, "d": {"reason": "r"}}}
+    values = {"gpu_audit_policy": "training", "gpu_audit_workload": {}, "gpu_audit_expected": {"gpu_count": 8},
+              "gpu_audit_host_timeout": "60", "gpu_audit_thresholds": "", "gpu_audit_waivers": {"c": {"reason": "r", "expires": "2027-01-01"}, "d": {"reason": "r"}}}
     assert collecting.shape_problems(dict(values)) == {}
 
 
@@ -112,8 +114,8 @@ def test_settings_of_a_run():
 
 
 def measurement(**changes):
-    base = {"schema": measurement_store.MEASUREMENT_SCHEMA, "name": "n", "machine_id": "m1", "gpu_uuids": ["GPU-2", "GPU-1"], "module": "probe",
-            "target": None, "options": {}, "started": "2026-11-30T10:00:00Z", "finished": "2026-11-30T11:00:00Z", "result": {}}
+    base = {"schema": measurement_store.MEASUREMENT_SCHEMA, "name": "n", "machine_id": "m1", "gpu_uuids": ["GPU-2", "GPU-1"],
+            "module": "probe", "target": None, "options": {}, "started": "2026-11-30T10:00:00Z", "finished": "2026-11-30T11:00:00Z", "result": {}}
     return dict(base, **changes)
 
 
