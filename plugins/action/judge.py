@@ -78,7 +78,7 @@ class ActionModule(ActionBase):
         return begun
 
     def _record_lost(self, run, names, task_vars):
-        """A document for each host that collecting could not write one for: a connection variable that doesn't template, an earlier task."""
+        """A document for each host that collecting could write none for: its connection didn't template, an earlier task lost it."""
         missing = [name for name in names if not os.path.lexists(run_directory.host_path(run, name))]
         results = ansible_edge.registered(task_vars, missing, REGISTERED)
         active = set(ansible_edge.plain(list(task_vars.get("ansible_play_hosts") or [])))

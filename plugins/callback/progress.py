@@ -28,12 +28,14 @@ import sys
 import time
 
 from ansible import constants
+from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     auditing,
     collecting,
+    messages,
     progress_lines,
     run_directory,
     run_pointer,
@@ -179,6 +181,8 @@ class CallbackModule(CallbackBase):
         seconds = data.get("seconds")
         if not isinstance(seconds, (int, float)):
             seconds = time.monotonic() - self._started.get(name, time.monotonic())
+        if not self._done:
+            self._language = self._run_language()
         self._done[name] = status
         line, kind = progress_lines.host_line(name, status, data, seconds, self._name_columns(), self._language)
         self._bar = self._bar_now() if self._terminal else ""
@@ -204,10 +208,10 @@ class CallbackModule(CallbackBase):
             self._draw()
 
     def _run_language(self):
-        from ansible.parsing.dataloader import DataLoader
-
-        extra = ansible_edge.extra_vars(DataLoader()).get("gpu_audit_language")
-        return "zh" if extra == "zh" else "en"
+        """The run's language once it is begun, which the first host's variables decide; until then what -e says."""
+        begun = run_pointer.current(ansible_edge.process_tmp())
+        found = begun["settings"]["gpu_audit_language"] if begun else ansible_edge.extra_vars(DataLoader()).get("gpu_audit_language")
+        return found if found in messages.LANGUAGES else "en"
 
     def _at_exit(self):
         """Interrupted before judging: write the report of what there is. Forked workers inherit this and must not run it."""

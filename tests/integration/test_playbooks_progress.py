@@ -68,10 +68,11 @@ def test_collecting_alone_is_no_interruption(site):
     assert not site.latest.exists()
 
 
-def test_in_chinese(site):
-    site.inventory({"a": POOR})
-    done = site.play("audit", "-e", "gpu_audit_language=zh", **PROGRESS)
-    assert done.returncode == 0 and "未就绪" in done.stdout and "报告：" in done.stdout
+@pytest.mark.parametrize("variables, arguments", [({}, ["-e", "gpu_audit_language=zh"]), ({"gpu_audit_language": "zh"}, [])])
+def test_in_chinese(site, variables, arguments):
+    site.inventory({"a": POOR}, variables)
+    done = site.play("audit", *arguments, **PROGRESS)
+    assert done.returncode == 0 and "未就绪" in done.stdout and "报告：" in done.stdout and done.stdout.split()[1] == "完成"
 
 
 def test_other_tasks_of_a_users_play_are_heard_when_they_fail_or_speak(site):

@@ -89,7 +89,8 @@ def test_a_policy_that_cannot_be_used_is_the_hosts_error_and_told_once(run):
 def test_when_every_host_fails_for_the_audits_own_settings_the_reason_is_given():
     wrong = {"verdict": "error", "errors": [{"kind": "invalid", "message": "typo"}]}
     assert auditing.nothing_judged({"hosts": [wrong, wrong]}) == "typo"
-    assert auditing.nothing_judged({"hosts": [wrong, {"verdict": "unreachable", "errors": [{"kind": "unreachable", "message": "x"}]}]}) is None
+    dead = {"verdict": "unreachable", "errors": [{"kind": "unreachable", "message": "x"}]}
+    assert auditing.nothing_judged({"hosts": [wrong, dead]}) is None
     assert auditing.nothing_judged({"hosts": [wrong, {"verdict": "ready", "errors": []}]}) is None
     assert auditing.nothing_judged({"hosts": []}) is None
 

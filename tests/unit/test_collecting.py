@@ -88,12 +88,14 @@ def test_a_variable_of_the_wrong_kind_is_named_and_not_used(values, variable, sa
 
 def test_variables_of_the_right_kind_pass():
     values = {"gpu_audit_policy": "training", "gpu_audit_workload": {}, "gpu_audit_expected": {"gpu_count": 8},
-              "gpu_audit_host_timeout": "60", "gpu_audit_thresholds": "", "gpu_audit_waivers": {"c": {"reason": "r", "expires": "2027-01-01"}, "d": {"reason": "r"}}}
+              "gpu_audit_host_timeout": "60", "gpu_audit_thresholds": "",
+              "gpu_audit_waivers": {"c": {"reason": "r", "expires": "2027-01-01"}, "d": {"reason": "r"}}}
     assert collecting.shape_problems(dict(values)) == {}
 
 
 def test_limits_that_came_as_text_are_numbers_and_words_stay_words():
-    given = {"t": {"a": {"warn": "6", "fail": {"below": "1.5"}, "enabled": "False", "tolerance": 0.1}, "b": {"fail": {"equals": "550"}}, "c": "x"}}
+    given = {"t": {"a": {"warn": "6", "fail": {"below": "1.5"}, "enabled": "False", "tolerance": 0.1},
+                   "b": {"fail": {"equals": "550"}}, "c": "x"}}
     assert collecting.thresholds_list(given, ["t"])[0]["values"] == {
         "a": {"warn": 6, "fail": {"below": 1.5}, "enabled": False, "tolerance": 0.1}, "b": {"fail": {"equals": "550"}}, "c": "x"}
 
@@ -115,7 +117,8 @@ def test_settings_of_a_run():
 
 def measurement(**changes):
     base = {"schema": measurement_store.MEASUREMENT_SCHEMA, "name": "n", "machine_id": "m1", "gpu_uuids": ["GPU-2", "GPU-1"],
-            "module": "probe", "target": None, "options": {}, "started": "2026-11-30T10:00:00Z", "finished": "2026-11-30T11:00:00Z", "result": {}}
+            "module": "probe", "target": None, "options": {},
+            "started": "2026-11-30T10:00:00Z", "finished": "2026-11-30T11:00:00Z", "result": {}}
     return dict(base, **changes)
 
 
