@@ -18,7 +18,7 @@ description:
   - Colour and the bar appear on a terminal only; C(NO_COLOR) and Ansible's own switches turn colour off.
 options: {}
 author:
-  - The trainops.gpu_audit authors
+  - The trainops.gpu_audit authors (@trainops)
 """
 
 import atexit

@@ -23,7 +23,7 @@ attributes:
     support: none
     description: Nothing is changed, so there is nothing to show.
 author:
-  - The trainops.gpu_audit authors
+  - The trainops.gpu_audit authors (@trainops)
 """
 
 EXAMPLES = r"""

@@ -32,7 +32,7 @@ def _tables():
         driver = parse_version(str(row["driver"]))
         exact[minor] = min(driver, exact.get(minor, driver))
     floors = {
-        int(str(row["cuda_major"]).split(".")[0]): parse_version(str(row["driver_min"]))
+        int(str(row["cuda_major"]).split(".", maxsplit=1)[0]): parse_version(str(row["driver_min"]))
         for row in reference["minor_version_compatibility"]["rows"]
     }
     return exact, floors

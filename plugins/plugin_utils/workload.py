@@ -268,7 +268,7 @@ def sizes_missing(form):
     return [
         name
         for name in ("dataset_bytes", "weights_bytes", "checkpoint_bytes", "checkpoints_kept", "log_bytes")
-        if kind in ARGUMENT_SPEC[name]["required_for"] and form.get(name) is None and name.split("_")[0] not in in_place
+        if kind in ARGUMENT_SPEC[name]["required_for"] and form.get(name) is None and name.split("_", maxsplit=1)[0] not in in_place
     ]
 
 

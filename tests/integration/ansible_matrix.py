@@ -45,7 +45,7 @@ def selected(text: str | None = None) -> list[Core]:
     words = list(PYTHONS) if text == "all" else [word.strip() for word in text.split(",") if word.strip()] or list(DEFAULT)
     cores = []
     for word in words:
-        version, _, python = word.partition(":")
+        version, _colon, python = word.partition(":")
         if version not in PYTHONS:
             raise ValueError(f"GPU_AUDIT_MATRIX: ansible-core {version} is none of {', '.join(PYTHONS)}")
         cores.append(Core(version, python or PYTHONS[version][0]))

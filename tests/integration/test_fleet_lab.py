@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 from fleet_runs import LAB, lab, why_no_lab
@@ -20,7 +20,8 @@ import ctypes, json, os
 library = ctypes.CDLL("libnvidia-ml.so.1")
 count = ctypes.c_uint()
 codes = [library.nvmlInit_v2(), library.nvmlDeviceGetCount_v2(ctypes.byref(count))]
-print(json.dumps({"codes": codes, "gpus": count.value, "affinity": len(os.sched_getaffinity(0)), "cpus": os.cpu_count(), "allowed": [l.split()[1] for l in open("/proc/self/status") if l.startswith("Cpus_allowed_list")],
+print(json.dumps({"codes": codes, "gpus": count.value, "affinity": len(os.sched_getaffinity(0)), "cpus": os.cpu_count(),
+                  "allowed": [l.split()[1] for l in open("/proc/self/status") if l.startswith("Cpus_allowed_list")],
                   "memory": open("/proc/meminfo").readline().split()[1], "pci": len(os.listdir("/sys/bus/pci/devices"))}))
 """
 

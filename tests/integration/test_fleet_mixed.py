@@ -155,7 +155,7 @@ def test_interrupted_then_judged_again(controller):
     asked = ["healthy-book-1", "healthy-bull-1", "ssh-dropped", "smi-hangs"]
 
     def half_way(output):
-        return [path for path in output.glob("*/hosts/healthy-*.json")]
+        return list(output.glob("*/hosts/healthy-*.json"))
 
     done = controller.play("audit", "--limit", ",".join(asked), seconds=RUN_SECONDS, interrupt_when=half_way)
     assert done.code != 0

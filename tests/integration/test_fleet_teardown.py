@@ -35,7 +35,6 @@ def test_down_ends_everything_after_a_killed_up():
     assert not any(kernel.start_time(pid) for pid in pids)     # a zombie waits for its parent, it runs no more
 
 
-
 @needs_lab
 def test_nothing_of_any_fleet_is_left():
     assert fleet.leftovers() == []

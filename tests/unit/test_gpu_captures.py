@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 

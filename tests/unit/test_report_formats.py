@@ -15,7 +15,7 @@ import re
 import shutil
 import string
 import subprocess
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 import zlib
 
 import fleet_maker

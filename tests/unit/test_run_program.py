@@ -97,7 +97,7 @@ def test_a_process_that_cannot_be_ended_is_left_behind(tmp_path, monkeypatch):
 
 
 def test_scratch_files_where_memfd_and_shm_fail(monkeypatch, tmp_path):
-    monkeypatch.setattr(os, "memfd_create", lambda name: (_ for _ in ()).throw(OSError(13, "denied")), raising=False)
+    monkeypatch.setattr(os, "memfd_create", lambda name: (none for none in ()).throw(OSError(13, "denied")), raising=False)
     with module.scratch_file() as file:
         file.write(b"x" * 10)
         assert module.read_scratch(file, 4) == b"xxxx"

@@ -21,7 +21,7 @@ def own_groups() -> dict[str, Path]:
     """controller -> our group in it, below the group this process is already in."""
     out = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, kinds, path = line.split(":", 2)
+        _number, kinds, path = line.split(":", 2)
         for kind in kinds.split(","):
             root = Path("/sys/fs/cgroup") / kind
             if kind in CONTROLLERS and (root / "cgroup.procs").exists():
@@ -89,7 +89,7 @@ def remove() -> None:
     for top in directories().values():
         groups = [top, *(p for p in top.rglob("*") if p.is_dir())] if top.exists() else []
         for group in sorted(groups, key=lambda p: -len(p.parts)):
-            for _ in range(100):
+            for _attempt in range(100):
                 try:
                     group.rmdir()
                 except FileNotFoundError:

@@ -225,7 +225,7 @@ def down() -> str:
     net.remove_links()
     cgroups.remove()
     groups = cgroups.directories()
-    for _ in range(50):                    # a dying mount namespace lets go of the files a moment later
+    for _attempt in range(50):             # a dying mount namespace lets go of the files a moment later
         shutil.rmtree(paths.RUN, ignore_errors=True)
         if not paths.RUN.exists():
             break

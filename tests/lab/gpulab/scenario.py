@@ -42,10 +42,10 @@ def parse(text: str) -> tuple[dict, list]:
             if inner[0] == "system":
                 where = ["system"]
             else:
-                first, _, last = inner[1].partition("-")
+                first, _dash, last = inner[1].partition("-")
                 where = ["*"] if first == "*" else [str(n) for n in range(int(first), int(last or first) + 1)]
             continue
-        key, _, value = line.partition("=")
+        key, _equals, value = line.partition("=")
         for section in where:
             sections.setdefault(section, {})[key.strip()] = value.strip()
     system = sections.get("system", {})
