@@ -59,7 +59,10 @@ TABLE = {
     "absent.not_comparable": ("The value {value} can't be compared with the limit.", "值 {value} 无法与限值比较。"),
     # --- what would answer it
     # ---------------------------------------------------------------------------------------------------
-    "answer.measure": ("Run playbook trainops.gpu_audit.measure.", "运行 playbook trainops.gpu_audit.measure。"),
+    "answer.measure": (
+        "Measure it (docs/measurements.md).",
+        "请实测（docs/measurements.md）。",
+    ),
     "answer.form": ("Fill in gpu_audit_workload.", "请补全 gpu_audit_workload。"),
     "answer.tool": (
         "Install the driver's tools on the host, or set gpu_audit_nvidia_smi, then audit again.",

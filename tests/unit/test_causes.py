@@ -110,7 +110,7 @@ def test_unanswered_questions_are_grouped_and_leave_out_what_a_broken_driver_exp
     policies = {"training": judging.shipped("training")}
     made = judge.judge_run(entries, policies, fleet_maker.make_run([], policies), "en")
     by_check = {entry["check"]: entry for entry in made["unanswered"]}
-    assert by_check["vram.peak_fraction"]["hosts"] == [0, 1] and "measure" in by_check["vram.peak_fraction"]["advice"]
+    assert by_check["vram.peak_fraction"]["hosts"] == [0, 1] and "docs/measurements.md" in by_check["vram.peak_fraction"]["advice"]
     assert "gpu.count" not in by_check and "compute.cores_per_gpu" not in by_check
 
 

@@ -25,7 +25,7 @@ def test_a_light_audit_of_a_healthy_host_is_unproven_and_says_what_to_run(model)
     entry = judged(*host(model, measured=False))
     assert entry["verdict"] == "unproven" and {"vram", "network"} <= set(entry["unanswered"])
     unknown = finding(entry, "vram.peak_fraction")
-    assert unknown["answers"] and "measure" in unknown["advice"] and "workload_probe" in unknown["message"]
+    assert unknown["answers"] and "docs/measurements.md" in unknown["advice"] and "workload_probe" in unknown["message"]
 
 
 @pytest.mark.parametrize(
