@@ -43,7 +43,7 @@ class ActionModule(ActionBase):
         process = ansible_edge.process_tmp()
         wanted = self._task.args.get("run")
         begun = None if wanted else self._begun(process, task_vars)
-        settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, begun["settings"] if begun else {})
+        settings = ansible_edge.run_settings(self._templar, self._loader, task_vars, collecting.RUN_VARIABLES, begun)
         if begun:
             run, expected, finished, overrides, language = (
                 begun["run_directory"], ansible_edge.play_hosts(task_vars), run_directory.now(), {}, settings["gpu_audit_language"])
@@ -72,7 +72,7 @@ class ActionModule(ActionBase):
         begun = run_pointer.current(process)
         hosts = ansible_edge.play_hosts(task_vars)
         if begun is None and ansible_edge.registered(task_vars, hosts, REGISTERED):
-            settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, {})
+            settings = ansible_edge.run_settings(self._templar, self._loader, task_vars, collecting.RUN_VARIABLES, None)
             manifest = {"expected": sorted(hosts), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
             begun = run_pointer.begin(process, ansible_edge.output_dir(self._templar, self._loader, task_vars), manifest, settings)
         return begun

@@ -44,7 +44,7 @@ class ActionModule(ActionBase):
         if kept is None:
             run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
             kept = {"run_directory": run, "folder": self._task.args.get("destination") or run}
-        settings = ansible_edge.run_settings(self._templar, self._loader, collecting.RUN_VARIABLES, begun["settings"] if begun else {})
+        settings = ansible_edge.run_settings(self._templar, self._loader, task_vars, collecting.RUN_VARIABLES, begun)
         report = auditing.read_report(kept["folder"])
         language = report["run"].get("language") or "en"
         run, folder = kept["run_directory"], kept["folder"]

@@ -138,15 +138,18 @@ def registered_groups(task_vars, name):
     return plain(list(task_vars["hostvars"].raw_get(name).get("group_names") or []))
 
 
-def run_settings(templar, loader, defaults, begun):
-    """The switches that hold for a whole run, none of which a host may override.
+def run_settings(templar, loader, task_vars, defaults, begun):
+    """The switches that hold for a whole run.
 
-    What -e says goes first, then what the first host of the run was given (`begun`), then the defaults.
+    What -e says goes first, then what the first host of the run was given (`begun`), so that no host overrides them. Of a stored run there
+    is no such host: then the variables of the host at hand, where they template, and the defaults. ValueError names a wrong one.
     """
     given, problems = template_each(templar, extra_vars(loader), defaults)
     if problems:
         raise ValueError("; ".join("%s: %s" % item for item in sorted(problems.items())))
-    return checked_settings({**defaults, **begun, **{name: value for name, value in given.items() if value not in (None, "")}})
+    own = begun["settings"] if begun else template_each(templar, task_vars, defaults)[0]
+    stated = {name: value for values in (own, given) for name, value in values.items() if value not in (None, "")}
+    return checked_settings({**defaults, **stated})
 
 
 def output_dir(templar, loader, task_vars, given=None):
@@ -160,9 +163,10 @@ def output_dir(templar, loader, task_vars, given=None):
 
 
 def stored_run(templar, loader, task_vars, args):
-    """The folder of the stored run that is meant: the argument `run`, -e gpu_audit_run, the latest."""
-    wanted = args.get("run") or extra_vars(loader).get("gpu_audit_run") or "latest"
-    return run_directory.find_run(output_dir(templar, loader, task_vars, args.get("output_dir")), template_one(templar, wanted))
+    """The folder of the stored run that is meant: the argument `run`, -e gpu_audit_run, the variable of the host at hand, the latest."""
+    wanted = args.get("run") or extra_vars(loader).get("gpu_audit_run")
+    wanted = template_one(templar, wanted) if wanted else template_each(templar, task_vars, ["gpu_audit_run"])[0].get("gpu_audit_run")
+    return run_directory.find_run(output_dir(templar, loader, task_vars, args.get("output_dir")), wanted or "latest")
 
 
 def search_folders(loader, task_vars):

@@ -73,6 +73,26 @@ def test_by_id_by_path_and_one_that_is_not_there(site):
     assert done.returncode == 2 and "no run 'nosuch'" in done.stdout and run in done.stdout
 
 
+def test_the_report_role_by_itself_takes_its_own_switches(site):
+    site.inventory({"a": LOCAL})
+    site.play("audit")
+    first, run = written(site), site.runs()[0]
+    for name in ("report.html", "report.csv"):
+        (site.latest / name).unlink()
+    own = site.own_play("""
+- hosts: localhost
+  gather_facts: false
+  roles:
+    - role: trainops.gpu_audit.report
+      gpu_audit_output_dir: %s
+      gpu_audit_run: %s
+      gpu_audit_formats: [csv]
+""" % (site.output, run))
+    done = site.play(own, inventory=False)
+    assert done.returncode == 0, done.stdout
+    assert set(first) - set(written(site)) == {"report.html"} and written(site)["report.csv"] == first["report.csv"]
+
+
 def test_a_typo_in_the_other_policy_is_told(site):
     site.inventory({"a": LOCAL})
     site.play("audit")
