@@ -195,7 +195,7 @@ class CallbackModule(CallbackBase):
         self._set_bar(self._bar_now())
 
     def _bar_now(self):
-        return progress_lines.bar(self._done, self._total, time.monotonic() - self._begun_at, self._width(), self._language)
+        return progress_lines.progress_bar(self._done, self._total, time.monotonic() - self._begun_at, self._width(), self._language)
 
     @staticmethod
     def _width():

@@ -29,7 +29,7 @@ def host_line(name, status, data, seconds, columns, language):
     return "%s  %s  %s  %s" % (pad(cut(clean(name, 80), columns), columns), state, took, said), kind
 
 
-def bar(done, total, seconds, columns, language):
+def progress_bar(done, total, seconds, columns, language):
     """'[#####-----] 5/10 hosts, 1 unreachable, 0 errors, 12 s' in at most `columns` columns."""
     statuses = list(done.values())
     total = max(total, len(statuses))

@@ -81,7 +81,7 @@ def measure(command: list[str], folder: Path, environment: dict, names: list[str
     hosts, masters, sent, began = sum(map(cgroups.cpu_seconds, names)), masters_seconds(), received(links), time.monotonic()
     with open(folder / "last.log", "w") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
+        _pid, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{' '.join(command)} ended with {process.returncode}:\n{(folder / 'last.log').read_text()[-3000:]}")
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace, core: Core, names: list[str], links: list
         for command in wanted.values():                        # warm: connections, byte code, page cache
             measure(command, folder, environment, names, links)
         samples: dict = {kind: [] for kind in wanted}
-        for _ in range(arguments.runs):
+        for _run in range(arguments.runs):
             for kind, command in wanted.items():
                 samples[kind].append(measure(command, folder, environment, names, links))
         sizes = {}

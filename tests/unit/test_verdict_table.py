@@ -106,11 +106,11 @@ def test_progress_lines():
 
 @pytest.mark.parametrize("columns", [10, 40, 200])
 def test_the_bar_fits_and_counts(columns):
-    bar = progress_lines.bar({"a": "collected", "b": "error", "c": "unreachable"}, 6, 12.7, columns, "en")
-    assert verdict_table.width(bar) < columns
+    line = progress_lines.progress_bar({"a": "collected", "b": "error", "c": "unreachable"}, 6, 12.7, columns, "en")
+    assert verdict_table.width(line) < columns
     if columns == 200:
-        assert bar == "[" + "#" * 15 + "-" * 15 + "] 3/6 hosts, 1 unreachable, 1 error, 12 s"
+        assert line == "[" + "#" * 15 + "-" * 15 + "] 3/6 hosts, 1 unreachable, 1 error, 12 s"
 
 
 def test_the_bar_of_no_hosts():
-    assert "0/0" in progress_lines.bar({}, 0, 0, 80, "en")
+    assert "0/0" in progress_lines.progress_bar({}, 0, 0, 80, "en")
