@@ -166,10 +166,10 @@ class Page(html.parser.HTMLParser):
         self.feed(text)
         self.packed = [part for line in self.scripts["packed"].split("\n") for part in line.split(" ") if len(part) > 1]
 
-    def handle_starttag(self, tag, attributes):
+    def handle_starttag(self, tag, attrs):
         self.tags[tag] = self.tags.get(tag, 0) + 1
-        self.attributes += [key for key, _value in attributes]
-        attributes = dict(attributes)
+        self.attributes += [key for key, _value in attrs]
+        attributes = dict(attrs)
         if tag == "th" and attributes.get("scope") == "row":
             self._name = ""
         if tag == "script":

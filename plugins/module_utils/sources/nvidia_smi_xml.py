@@ -184,7 +184,7 @@ _FIELDS = (
         power_limit_min_watts=@min_power_limit,power_readings/min_power_limit
         power_limit_max_watts=@max_power_limit,power_readings/max_power_limit
         module_power_draw_watts=#instant_power_draw,#average_power_draw,#power_draw""".replace("@", "gpu_power_readings/").replace(
-            "#", "module_power_readings/")),
+        "#", "module_power_readings/")),
     (_yes, """remapped_rows_pending=remapped_rows/remapped_row_pending remapped_rows_failure=remapped_rows/remapped_row_failure
         retired_pages_pending=retired_pages/pending_retirement,retired_pages/pending_blacklist
         ecc_sram_threshold_exceeded=ecc_errors/aggregate/sram_threshold_exceeded"""),
