@@ -194,21 +194,27 @@ def first_words(failed: list[str], silent: list[str]) -> str:
     return "\n".join(lines)
 
 
-def end_sessions() -> None:
-    """End ssh masters that still hold connections to our hosts: they carry our key's path in their arguments."""
-    key = str(paths.RUN / "id_ed25519").encode()
+def sessions() -> list[int]:
+    """ssh clients that hold connections to our hosts: they name our key, or (a master: "ssh: <socket> [mux]") a socket below RUN."""
+    run, found = str(paths.RUN).encode(), []
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
         try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if entry.name.isdigit() and run in (entry / "cmdline").read_bytes() and (entry / "comm").read_text().strip() == "ssh":
+                found.append(int(entry.name))
         except OSError:
-            continue
-        if words[0].rsplit(b"/", 1)[-1].startswith(b"ssh") and any(key in word for word in words):
-            try:
-                os.kill(int(entry.name), signal.SIGTERM)
-            except ProcessLookupError:
-                pass
+            continue                       # it ended while we looked
+    return found
+
+
+def end_sessions() -> None:
+    for pid in sessions():
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+    end = time.monotonic() + 2
+    while sessions() and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def down() -> str:
@@ -241,5 +247,6 @@ def leftovers(groups: list[str] | None = None) -> list[str]:
     left = [f"link {name}" for name in net.links()]
     left += [f"mount {line.split()[1]}" for line in Path("/proc/self/mounts").read_text().splitlines() if run in line]
     left += [f"cgroup {group}" for group in groups if Path(group).exists()]
+    left += [f"ssh session {pid}" for pid in sessions()]
     left += [f"loop {path.parent.parent.name}" for path in Path("/sys/block").glob("loop*/loop/backing_file") if run in path.read_text()]
     return left + ([run] if paths.RUN.exists() else [])
