@@ -147,13 +147,26 @@ def interrupted(site, **environment):
     while not list(site.output.glob("2*/hosts/a-quick.json")) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.5)
-    # As a terminal does it: everybody in the foreground gets the signal.
-    os.killpg(process.pid, signal.SIGINT)
     try:
-        output = process.communicate(timeout=60)[0]
+        output = press_ctrl_c(process)
     finally:
         kill_group(process.pid)
     return process.returncode, output
+
+
+def press_ctrl_c(process, presses=6):
+    """As a terminal does it, everybody in the foreground gets the signal; and as people do it, again when nothing happens.
+
+    2.16 sometimes waits for ever for a worker after the first one.
+    """
+    for _press in range(presses):
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            return process.communicate(timeout=10)[0]
+        except subprocess.TimeoutExpired:
+            continue
+    kill_group(process.pid)
+    return process.communicate(timeout=10)[0]
 
 
 def kill_group(group):
