@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from ..sources.forked import run_forked
@@ -16,6 +17,8 @@ from ..sources.run_program import find_stuck
 # The sources themselves are imported where they are asked: a host compiles only what it needs.
 CHILD_NAME = "gpu-audit-nvml"
 SAMPLE_GAP_SECONDS = 1.0
+# Where the role prepare keeps nvidia-ml-py on hosts whose distribution has no package of it.
+PREPARED_PACKAGES = "/opt/trainops-gpu-audit/python"
 # nvmlReturn_t -> (error_kind, hint)
 _NVML_ERRORS = {4: ("no_permission", "use_become"), 9: ("driver_not_loaded", "load_driver"), 12: ("tool_missing", "install_driver"),
                 15: ("other", "reset_gpu"), 17: ("no_permission", "use_become"), 18: ("version_mismatch", "reload_driver")}
@@ -45,6 +48,8 @@ def _fail(document, error_kind, hint, error):
 def _bindings():
     """Makers of an NVML binding, in the order they are asked: (source, function)."""
     def package():
+        # Behind the interpreter's own packages; this runs in a child of its own.
+        sys.path.append(PREPARED_PACKAGES)
         import pynvml
         if not hasattr(pynvml, "nvmlInit"):
             raise ImportError("the module pynvml on this host is not nvidia-ml-py")
