@@ -6,10 +6,6 @@ from __future__ import annotations
 
 import pathlib
 
-from . import csv_report, html, json_report, junit, markdown, prometheus
-from .files import write_text
-from .view import View, report_without_serials
-
 FILES = {"html": "report.html", "csv": "report.csv", "markdown": "report.md", "junit": "junit.xml", "prometheus": "gpu_audit.prom"}
 ALL = tuple(FILES)
 
@@ -24,6 +20,11 @@ def render(report, run_directory, language, formats=ALL, documents=None, hide_se
     unknown = [name for name in formats if name not in FILES]
     if unknown:
         raise ValueError(f"no report format {', '.join(map(repr, unknown))}; there are: {', '.join(ALL)}")
+    # Rendering happens once a run; every process of an audit imports this package for the names of the formats.
+    from . import csv_report, html, json_report, junit, markdown, prometheus
+    from .files import write_text
+    from .view import View, report_without_serials
+
     folder = pathlib.Path(run_directory)
     if hide_serials:
         report = report_without_serials(report)
