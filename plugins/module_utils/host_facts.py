@@ -114,37 +114,53 @@ class _TooLarge(Exception):
 def _tame(value, limits, budget, depth=0):
     characters, items, keys = limits
     budget[0] -= 4
-    if isinstance(value, bytes):
-        value = value[:4 * characters].decode("utf-8", "replace")
-    if isinstance(value, str):
-        if len(value) > characters:
-            value = value[:characters - 1] + "\u2026"
+    if value is None:
+        pass
+    elif isinstance(value, int):
+        budget[0] -= value.bit_length() >> 3
+    elif isinstance(value, float):
+        value = value if math.isfinite(value) else None
+    elif isinstance(value, (str, bytes)):
+        value = _tame_text(value, characters)
         budget[0] -= len(value)
-        # A file name that is no UTF-8 holds lone surrogates, which no JSON reader wants.
-        value = value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-    elif isinstance(value, dict):
-        value = None if depth >= _MAX_DEPTH else dict(
-            (_tame(str(key), limits, budget), _tame(value[key], limits, budget, depth + 1)) for key in itertools.islice(value, keys))
-    elif isinstance(value, (list, tuple)):
-        value = None if depth >= _MAX_DEPTH else [_tame(item, limits, budget, depth + 1) for item in value[:items]]
-    elif isinstance(value, float) and not math.isfinite(value):
+    elif depth >= _MAX_DEPTH:
         value = None
+    elif isinstance(value, dict):
+        tamed = {}
+        for key in itertools.islice(value, keys):
+            text = _tame_text(key if isinstance(key, str) else str(key), characters)
+            budget[0] -= len(text) + 4
+            tamed[text] = _tame(value[key], limits, budget, depth + 1)
+        value = tamed
+    elif isinstance(value, (list, tuple)):
+        value = [_tame(item, limits, budget, depth + 1) for item in value[:items]]
     if budget[0] < 0:
         raise _TooLarge()
     return value
+
+
+def _tame_text(value, characters):
+    if isinstance(value, bytes):
+        value = value[:4 * characters].decode("utf-8", "replace")
+    if len(value) > characters:
+        value = value[:characters - 1] + "\u2026"
+    # A file name that is no UTF-8 holds lone surrogates, which no JSON reader wants.
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
 def bounded(facts):
     """The facts with strings, lists and maps cut so that their JSON stays below MAX_DOCUMENT_BYTES; `truncated` is true when more
     than the ordinary limits (4096 characters a string, 1024 entries) had to be cut."""
     for number, limits in enumerate(_LIMITS):
+        budget = [MAX_DOCUMENT_BYTES]
         try:
-            tamed = _tame(facts, limits, [MAX_DOCUMENT_BYTES])
+            tamed = _tame(facts, limits, budget)
         except _TooLarge:
             continue
         if number:
             tamed["truncated"] = True
-        if len(json.dumps(tamed)) <= MAX_DOCUMENT_BYTES:
+        # JSON makes at most eight characters of one that was counted.
+        if 8 * (MAX_DOCUMENT_BYTES - budget[0]) <= MAX_DOCUMENT_BYTES or len(json.dumps(tamed)) <= MAX_DOCUMENT_BYTES:
             return tamed
     return {"schema": SCHEMA, "truncated": True}
 

@@ -609,8 +609,10 @@ packed_facts: {description: "The facts document as JSON, compressed with zlib, i
   type: str, returned: when O(packed=true), sample: eJyrVipOzkjNTVSyUiopSszMyy8o1ksvKI1PLE3JLNFPS0wuKdY3VKoFAB1ZDiw=}
 """
 
+import gc
+
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainops.gpu_audit.plugins.module_utils import host_facts
+from ansible_collections.trainops.gpu_audit.plugins.module_utils import importing
 
 ARGUMENTS = {
     "gather_subset": {"type": "list", "elements": "str", "default": ["all"]},
@@ -632,6 +634,10 @@ ARGUMENTS = {
 
 def main():
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    # This process lives for a moment: looking for garbage would cost more than there is, and copy pages in every forked child.
+    gc.disable()
+    importing.compile_once(importing.__package__)
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils import host_facts
     try:
         facts = host_facts.gather(module.params["gather_subset"], module.params)
     except ValueError as error:

@@ -109,6 +109,7 @@ def fake_proc(tmp_path, comm, state, age_seconds, environ=""):
     (tmp_path / "uptime").write_text("100000.00 1.0\n")
     folder = tmp_path / "999999"
     folder.mkdir()
+    (folder / "comm").write_text(comm + "\n")
     (folder / "stat").write_text("999999 (%s) %s 1 %s %d 0\n" % (comm, state, " ".join(["0"] * 17), (100000 - age_seconds) * ticks))
     (folder / "environ").write_text(environ)
     return str(tmp_path)

@@ -24,10 +24,11 @@ _PACKAGES = frozenset((
     "lightning", "pytorch-lightning", "megatron-core", "transformer-engine", "apex", "horovod", "mxnet", "paddlepaddle-gpu", "cupy",
     "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x", "numba", "numpy", "scipy", "ray", "nvidia-ml-py", "pynvml", "cuda-python",
     "llama-cpp-python", "safetensors", "tokenizers"))
-_LIBRARIES = re.compile(r"^nvidia-(cudnn|nccl|cublas|cuda-runtime|nvjitlink)(-cu\d+)?$")
-_INFO = re.compile(r"^(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist-info|egg-info)$")
-_DRIVER = re.compile(r"^NVRM version:\s+(.*?)\s(\d+\.\d+(?:\.\d+)*)\s", re.M)
-_LIBRARY = re.compile(r"^libcuda\.so\.(\d{3,}\.\d+(?:\.\d+)*)$")
+# Compiled when first needed: on most hosts there is nothing to match.
+_LIBRARIES = r"^nvidia-(cudnn|nccl|cublas|cuda-runtime|nvjitlink)(-cu\d+)?$"
+_INFO = r"^(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist-info|egg-info)$"
+_DRIVER = r"(?m)^NVRM version:\s+(.*?)\s(\d+\.\d+(?:\.\d+)*)\s"
+_LIBRARY = r"^libcuda\.so\.(\d{3,}\.\d+(?:\.\d+)*)$"
 _LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib/powerpc64le-linux-gnu", "/usr/lib64",
                     "/usr/lib/nvidia/current", "/usr/lib", "/run/nvidia/driver/usr/lib/x86_64-linux-gnu")
 _FABRIC_MANAGER = ("/usr/bin/nv-fabricmanager", "/usr/sbin/nv-fabricmanager", "/usr/lib/systemd/system/nvidia-fabricmanager.service")
@@ -127,7 +128,7 @@ def _on_the_root(host, mounts, named):
 
 def parse_driver(text):
     """/proc/driver/nvidia/version -> (version, whether it is the open module); (None, None) where it isn't that file."""
-    match = _DRIVER.search(text)
+    match = re.search(_DRIVER, text) if text else None
     return (match.group(2), "Open Kernel Module" in match.group(1)) if match else (None, None)
 
 
@@ -138,7 +139,8 @@ def _put_driver(software, host):
     module = loaded or host.text_or("/sys/module/nvidia/version")
     software.put("/proc/driver/nvidia/version" if loaded else "/sys/module/nvidia/version", {"driver_module_version": module})
     for folder in _LIBRARY_FOLDERS:
-        versions = [match.group(1) for match in map(_LIBRARY.match, host.names(folder)) if match]
+        names = [name for name in host.names(folder) if name.startswith("libcuda.so.")]
+        versions = [match.group(1) for match in (re.match(_LIBRARY, name) for name in names) if match]
         if versions:
             newest = max(versions, key=lambda version: [int(number) for number in version.split(".")])
             software.put("%s/libcuda.so.%s" % (folder, newest), {"driver_version": newest})
@@ -210,10 +212,10 @@ def _packages(host, folder):
     """{name: version} of the known packages in a site-packages folder, by the names of their *.dist-info folders. Raises OSError."""
     packages = {}
     for name in os.listdir(host.path(folder)):
-        match = _INFO.match(name)
+        match = re.match(_INFO, name) if name.endswith("-info") else None
         if match:
             package = re.sub(r"[-_.]+", "-", match.group(1)).lower()
-            if package in _PACKAGES or _LIBRARIES.match(package):
+            if package in _PACKAGES or re.match(_LIBRARIES, package):
                 packages[package] = match.group(2)
     return packages
 

@@ -40,8 +40,8 @@ _ABSENT = {"": NOT_SUPPORTED, "n/a": NOT_SUPPORTED, "not supported": NOT_SUPPORT
            "deprecated": NOT_SUPPORTED,
            "requested functionality has been deprecated": NOT_SUPPORTED, "function not found": NOT_SUPPORTED, "not found": NOT_SUPPORTED,
            "insufficient permissions": NOT_PERMITTED, "no permission": NOT_PERMITTED, "not permitted": NOT_PERMITTED}
-_FAILED = re.compile(r"err!|error|unknown|fail|lost$|requires reset|timeout|timed out|corrupted|no data|blocked|not ready|invalid|mismatch")
-_CONTROL = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_FAILED = r"err!|error|unknown|fail|lost$|requires reset|timeout|timed out|corrupted|no data|blocked|not ready|invalid|mismatch"
+_CONTROL = r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+"
 _BUS_ID = re.compile(r"([0-9A-Fa-f]{1,8}):([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2})(?:\.([0-7]))?$")
 
 
@@ -49,7 +49,8 @@ def clean_text(value, limit=200):
     """Text that a host said, bytes or str: one line, no control characters, at most `limit` characters."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return _CONTROL.sub(" ", str(value)[:4 * limit]).strip()[:limit]
+    text = str(value)[:4 * limit]
+    return (text if text.isprintable() and "  " not in text else re.sub(_CONTROL, " ", text)).strip()[:limit]
 
 
 def error_code(error):
@@ -81,7 +82,7 @@ def absence(text):
     lower = word.lower()
     if lower in _ABSENT:
         return _ABSENT[lower]
-    return "failed: %s" % clean_text(word) if len(lower) < 120 and _FAILED.search(lower) else None
+    return "failed: %s" % clean_text(word) if len(lower) < 120 and re.search(_FAILED, lower) else None
 
 
 def bus_id(text):

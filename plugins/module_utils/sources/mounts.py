@@ -21,10 +21,9 @@ _NETWORK = frozenset((
 _OVERLAY = frozenset(("overlay", "aufs", "unionfs", "fuse.fuse-overlayfs", "fuse.overlayfs", "fuse.mergerfs", "fuse.unionfs"))
 _MEMORY = frozenset(("tmpfs", "ramfs"))
 # What container engines and the NVIDIA container runtime bind into a container or keep on a host, by the thousand.
-_NOISE = re.compile(
-    r"^/(etc/(hosts|hostname|resolv\.conf)$|run(/|$)|sys/|proc/|dev/(?!shm$)|snap/|var/snap/"
-    r"|var/lib/(docker|containers|containerd|kubelet|lxc|lxd)/|usr/(bin|lib|lib64)/.*nvidia)")
-_CREDENTIALS = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*@")
+_NOISE = frozenset(("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run"))
+_NOISY_FOLDERS = ("/run/", "/sys/", "/proc/", "/dev/", "/snap/", "/var/snap/", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/",
+                  "/var/lib/kubelet/", "/var/lib/lxc/", "/var/lib/lxd/")
 _MAX_LINKS = 40
 
 LOCAL, REMOTE, AUTOMOUNT = "local", "remote", "automount"
@@ -53,7 +52,8 @@ def by_mount_point(mounts):
 
 def device(mount):
     """The mount's device as shown to people: credentials in a URL are left out."""
-    return _CREDENTIALS.sub("", mount["device"])
+    name = mount["device"]
+    return re.sub(r"(?<=//)[^/@\s]*:[^/@\s]*@", "", name) if "@" in name else name
 
 
 def kind(host, mount):
@@ -68,9 +68,15 @@ def kind(host, mount):
     return sysfs.disk_kind(host, name) if name else "unknown"
 
 
+def _is_noise(point):
+    if point.startswith(_NOISY_FOLDERS):
+        return point != "/dev/shm"
+    return point in _NOISE or point.startswith(("/usr/bin/", "/usr/lib/", "/usr/lib64/")) and "nvidia" in point
+
+
 def real(mounts):
     """The mounts of by_mount_point() worth listing, shortest first: no pseudo file systems, automount points or container plumbing."""
-    found = [mount for mount in mounts.values() if mount["type"] not in _PSEUDO and not _NOISE.match(mount["mount_point"])]
+    found = [mount for mount in mounts.values() if mount["type"] not in _PSEUDO and not _is_noise(mount["mount_point"])]
     return sorted(found, key=lambda mount: (mount["mount_point"].count("/"), len(mount["mount_point"]), mount["mount_point"]))
 
 

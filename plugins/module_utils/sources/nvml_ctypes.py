@@ -121,19 +121,21 @@ class Binding(object):
             raise AttributeError(name)
         name = _ALIASES.get(name, name)
         given, out = self._signatures[name]
+        function = self._function(name)
+        function.argtypes = [c_void_p if kind == "h" else c_uint for kind in given]
+        kinds = [_OUT[letter] for letter in out if letter != "s"]
+
+        def text(*values):
+            buffer = ctypes.create_string_buffer(256)
+            self._check(function(*values, buffer, c_uint(256)))
+            return buffer.value
 
         def call(*values):
-            function = self._function(name)
-            arguments = [value if kind == "h" else c_uint(value) for kind, value in zip(given, values)]
-            if out == "s":
-                buffer = ctypes.create_string_buffer(256)
-                self._check(function(*(arguments + [buffer, c_uint(256)])))
-                return buffer.value
-            results = [_OUT[letter]() for letter in out]
-            self._check(function(*(arguments + [byref(result) for result in results])))
-            plain = [result if isinstance(result, Structure) else result if letter == "p" else result.value for letter,
-                     result in zip(out, results)]
+            results = [kind() for kind in kinds]
+            self._check(function(*values, *map(byref, results)))
+            plain = [result.value if letter in "uiq" else result for letter, result in zip(out, results)]
             return plain[0] if len(plain) == 1 else plain
+        call = text if out == "s" else call
         setattr(self, name, call)
         return call
 

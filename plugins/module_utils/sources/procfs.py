@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 
-_OCTAL = re.compile(r"\\([0-7]{3})")
-
 # Implementer and part numbers of MIDR_EL1, where /proc/cpuinfo has no model name.
 ARM_VENDORS = {
     0x41: "ARM", 0x42: "Broadcom", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0x4E: "NVIDIA", 0x50: "APM", 0x51: "Qualcomm",
@@ -122,7 +120,7 @@ def unescape(text):
     r"""A mountinfo field with its octal escapes undone: '/mnt/my\040disk' -> '/mnt/my disk'."""
     if "\\" not in text:
         return text
-    return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), text)
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 
 def parse_mountinfo(text):

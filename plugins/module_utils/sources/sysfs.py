@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import re
-
 from . import procfs
 
 _CPU = "/sys/devices/system/cpu"
@@ -19,8 +17,9 @@ _MACHINES = (
     ("amazon ec2", "amazon"), ("google compute engine", "google"), ("alibaba cloud", "alibaba"), ("apple virtualization", "apple"),
     ("digitalocean", "kvm"), ("hetzner", "kvm"), ("scaleway", "kvm"), ("cloud hypervisor", "kvm"), ("firecracker", "kvm"),
 )
-_VIRTUAL_DISK = re.compile(r"vmware|virtual|qemu|vbox|msft|persistentdisk|blockvolume", re.I)
-_NETWORK_DISK = re.compile(r"^(rbd|nbd|drbd|dasd)")
+_VIRTUAL_DISKS = ("vmware", "virtual", "qemu", "vbox", "msft", "persistentdisk", "blockvolume")
+_NETWORK_DISKS = ("rbd", "nbd", "drbd", "dasd")
+_NO_DISKS = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 _MAX_NESTING = 8
 
 
@@ -160,15 +159,15 @@ def disk_kind(host, name, nesting=0):
         return next((kind for kind in ("unknown", "network", "hdd", "ssd", "nvme", "memory") if kind in kinds), "unknown")
     if name.startswith(("zram", "ram", "pmem")):
         return "memory"
-    if _NETWORK_DISK.match(name):
+    if name.startswith(_NETWORK_DISKS):
         return "network"
     if name.startswith("nvme"):
         return "network" if host.text_or(folder + "/device/transport") in ("tcp", "rdma", "fc") else "nvme"
     rotational = host.number(folder + "/queue/rotational")
     if rotational == 0:
         return "ssd"
-    texts = "%s %s" % (host.text_or(folder + "/device/vendor", ""), host.text_or(folder + "/device/model", ""))
-    if rotational == 1 and not name.startswith(("vd", "xvd", "loop", "dm-", "md")) and not _VIRTUAL_DISK.search(texts):
+    texts = (host.text_or(folder + "/device/vendor", "") + " " + host.text_or(folder + "/device/model", "")).lower()
+    if rotational == 1 and not name.startswith(("vd", "xvd", "loop", "dm-", "md")) and not any(word in texts for word in _VIRTUAL_DISKS):
         return "hdd"
     return "unknown"
 
@@ -178,7 +177,7 @@ def disks(host, most=256):
     found = []
     for name in host.names("/sys/block"):
         folder = "/sys/block/" + name
-        if re.match(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d", name):
+        if name.rstrip("0123456789") in _NO_DISKS:
             continue
         sectors = host.number(folder + "/size")
         # The single paths of a multipath NVMe device are hidden ones.
