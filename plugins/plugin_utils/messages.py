@@ -131,6 +131,7 @@ TABLE = {
     "word.in_progress": ("in progress", "进行中"),
     "word.not_started": ("not started", "未启动"),
     "word.completed_without_status": ("completed, without a status", "已完成，但没有状态"),
+    "word.no_cluster": ("in no NVLink domain of the rack", "未加入机架的 NVLink 域"),
     "word.insufficient_resources": ("insufficient resources", "资源不足"),
     "word.below_toolkit": ("older than the toolkit's own driver", "旧于该工具包自带的驱动"),
     "word.too_old": ("too old", "过旧"),

@@ -311,6 +311,14 @@ def decide_state(document, surroundings, module_loaded):
     return "driver_broken"
 
 
+def _what_it_is(words, error):
+    """People save what they read: nvidia-smi's other outputs are named, and the command that is wanted."""
+    for mark, command in (("=NVSMI LOG=", "nvidia-smi -q"), ("| NVIDIA-SMI ", "nvidia-smi"), ("(UUID: ", "nvidia-smi -L or nvlink -s")):
+        if mark in words:
+            return "this is the text of `%s`; save what `nvidia-smi -q -x` prints (XML)" % command
+    return "%s; save what `nvidia-smi -q -x` prints (XML)" % error
+
+
 def parse_captured(text):
     """Saved output of `nvidia-smi -q -x` -> the gpu document; PCI is unknown. Text that tells nothing of the machine: `tool_missing`."""
     from ..sources import nvidia_smi as smi
@@ -323,7 +331,7 @@ def parse_captured(text):
         words = clean_text(text, 300)
         meant = smi.meaning(words)
         kind, hint = smi.EXITS.get(meant, ("tool_missing", "check_nvidia_smi"))
-        _fail(document, kind, hint, words if meant else "not the output of nvidia-smi -q -x: %s" % error)
+        _fail(document, kind, hint, words if meant else "not the output of nvidia-smi -q -x: %s" % _what_it_is(words, error))
         document["state"] = {"no_permission": "not_permitted", "tool_missing": "tool_missing"}.get(kind, "driver_broken")
         if meant == smi.NO_DEVICES:
             document["state"] = "no_hardware"
@@ -352,6 +360,11 @@ def _finish(document):
     if document["state"] == "no_hardware":
         # That no driver answers where there is nothing to drive is no error.
         document.update(error=None, error_kind=None, hint=None, warnings=[])
+    for gpu in document["gpus"]:
+        # A driver or binding that answers with bytes that are no text may answer other things wrongly as well.
+        garbled = [field for field in ("name", "uuid", "serial", "vbios_version") if "\ufffd" in (gpu[field] or "")]
+        if garbled:
+            document["warnings"].append("GPU %s: %s is no text as the driver gives it" % (gpu["index"], ", ".join(garbled)))
     if source:
         document["sources"]["gpus"] = source
     if document["pci"] is not None:

@@ -18,8 +18,8 @@ _RDMA = "/sys/class/infiniband/"
 _TYPES = {"32": "infiniband", "772": "loopback", "801": "wireless", "802": "wireless", "803": "wireless"}
 # SPEED_UNKNOWN in the widths that drivers cut it to, and 0: none is a speed.
 _NO_SPEED = frozenset((-1, 0, 65535, 4294967295))
-_PLUMBING = ("veth", "cali", "lxc", "tap", "tun", "vnet", "cni", "flannel", "docker", "br-", "virbr", "kube", "nodelocaldns", "cilium", "gre",
-             "sit", "ip6", "dummy", "ifb", "erspan")
+_PLUMBING = ("veth", "cali", "lxc", "tap", "tun", "vnet", "cni", "flannel", "docker", "br-", "virbr", "kube", "nodelocaldns", "cilium",
+             "gre", "sit", "ip6", "dummy", "ifb", "erspan")
 _COUNTERS = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
 _PORT_COUNTERS = (
     "symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors", "port_rcv_remote_physical_errors", "port_xmit_discards",

@@ -22,8 +22,8 @@ _OVERLAY = frozenset(("overlay", "aufs", "unionfs", "fuse.fuse-overlayfs", "fuse
 _MEMORY = frozenset(("tmpfs", "ramfs"))
 # What container engines and the NVIDIA container runtime bind into a container or keep on a host, by the thousand.
 _NOISE = frozenset(("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run"))
-_NOISY_FOLDERS = ("/run/", "/sys/", "/proc/", "/dev/", "/snap/", "/var/snap/", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/",
-                  "/var/lib/kubelet/", "/var/lib/lxc/", "/var/lib/lxd/")
+_NOISY_FOLDERS = ("/run/", "/sys/", "/proc/", "/dev/", "/snap/", "/var/snap/", "/var/lib/docker/", "/var/lib/containers/",
+                  "/var/lib/containerd/", "/var/lib/kubelet/", "/var/lib/lxc/", "/var/lib/lxd/")
 _MAX_LINKS = 40
 
 LOCAL, REMOTE, AUTOMOUNT = "local", "remote", "automount"

@@ -285,6 +285,10 @@ def parse_gpu(text, index, identity):
             put(gpu, field % period, value, reason)
     if gpu["recovery_action"] is None and "gpu_recovery_action" not in leaves:
         _older_recovery_action(gpu, leaves)
+    said = leaves.get("fabric/status", "")
+    if gpu["fabric_state"] == "completed" and (absence(said) or "").startswith("failed") and absence(said) != LOST:
+        # Here an error is the answer: with what the GPU's registration with the fabric ended (nvml.h, nvmlGpuFabricInfo_t).
+        put(gpu, "fabric_status", words(said))
     banks = {name: _read(leaves, "remapped_rows/row_remapper_histogram/row_remapper_histogram_" + name, _integer)[0]
              for name in ("max", "high", "partial", "low", "none")}
     put(gpu, "remapped_rows_banks", banks if None not in banks.values() else None, _read(leaves, "remapped_rows", clean_text)[1])

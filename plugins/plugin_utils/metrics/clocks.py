@@ -17,13 +17,15 @@ _REASONS = (
     ("gpu.power_brake", 0x80, "hw_power_brake_slowdown", "hardware power brake (0x80)", "硬件功率制动（0x80）"),
     ("gpu.sw_power_cap", 0x4, "sw_power_cap", "software power cap (0x4)", "软件功率上限（0x4）"),
 )
+# Samples are about a second apart. Boost itself makes a counter creep by microseconds; a brake takes milliseconds.
+_MIN_GROWTH_SECONDS = 0.001
 for _name, _bit, _counter, _en, _zh in _REASONS:
     define(
         _name,
         "count",
-        "samples of the worst GPU that show %s; at least 2 when its counter grew between two samples" % _en,
+        "samples of the worst GPU that show %s; at least 2 when its counter grew by 1 ms or more between two samples" % _en,
         ("gpu.gpus[].clock_event_reasons_masks", "gpu.gpus[].clock_event_counters_growth_seconds"),
-        "最差 GPU 上出现%s的采样次数；两次采样间计数器增长时至少计 2" % _zh,
+        "最差 GPU 上出现%s的采样次数；两次采样间计数器增长 1 ms 及以上时至少计 2" % _zh,
     )
 
 
@@ -49,7 +51,7 @@ def derive(state):
         for gpu, masks in reading.pairs:
             samples = sum(1 for mask in masks if mask & bit)
             growth = number(mapping(gpu, "clock_event_counters_growth_seconds"), counter) if counter else None
-            if growth is not None and growth > 0:
+            if growth is not None and growth >= _MIN_GROWTH_SECONDS:
                 samples = max(samples, 2)
             if samples:
                 found.append((gpu, samples))

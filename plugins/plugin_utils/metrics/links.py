@@ -43,9 +43,10 @@ define(
 define(
     "gpu.fabric",
     "word",
-    "ok (completed and success) or the state of the worst GPU, for products with NVSwitch",
+    "ok (completed and success), no_cluster (a GB200 or GB300 outside of any NVLink domain) or the state of the worst GPU, for products "
+    "with NVSwitch",
     ("gpu.gpus[].fabric_state", "gpu.gpus[].fabric_status"),
-    "ok（completed 且 success），否则为最差 GPU 的状态；仅用于带 NVSwitch 的产品",
+    "ok（completed 且 success）、no_cluster（GB200 或 GB300 未加入任何 NVLink 域）或最差 GPU 的状态；仅用于带 NVSwitch 的产品",
     good="ok",
 )
 
@@ -149,14 +150,20 @@ def _derive_nvlinks(state):
     state.value(name, max([wanted - count for _gpu, count in short] or [0]), evidence(state, short))
 
 
+def _is_alone_in_a_rack(gpu):
+    """A Grace Blackwell board without a cluster's UUID: zeros are right on a single HGX node, and wrong where the rack is one fabric."""
+    uuid = text(gpu, "fabric_cluster_uuid")
+    return bool(uuid) and not uuid.strip("0-") and any(word in (text(gpu, "name") or "") for word in ("GB200", "GB300"))
+
+
 def _fabric_word(gpu):
-    """ok, or what the fabric says of a GPU: state words, insufficient_resources and other failed status words as they are."""
+    """ok, no_cluster, or what the fabric says of a GPU: state words, insufficient_resources and other failed status words as they are."""
     word = (text(gpu, "fabric_state") or "").strip().lower().replace(" ", "_")
     status = (text(gpu, "fabric_status") or "").strip().lower().replace(" ", "_")
     if word == "completed":
-        if status in ("success", ""):
-            return "ok" if status else "completed_without_status"
-        return status
+        if status == "success":
+            return "no_cluster" if _is_alone_in_a_rack(gpu) else "ok"
+        return status or "completed_without_status"
     return word
 
 
