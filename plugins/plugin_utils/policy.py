@@ -60,7 +60,9 @@ def nearest(name, names):
 
 
 def _one_line(text):
-    return " ".join(str(text).split())[:400]
+    """One line of at most 400 characters; what a terminal would obey (escapes, text turned round) is spelt out."""
+    line = " ".join(str(text)[:4000].split())[:400]
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in line)
 
 
 class _Place:
@@ -102,10 +104,7 @@ def _read(path):
     lines = {}
     if node is None:
         raise PolicyError("%s: the policy is empty: it needs at least name and checks" % path)
-    try:
-        data = _plain(node, (), lines, path, 0)
-    except yaml.YAMLError as error:
-        raise PolicyError(_one_line("%s: %s" % (path, error))) from error
+    data = _plain(node, (), lines, path, 0)
     if not isinstance(data, dict):
         raise PolicyError("%s, line %d: a policy is a map with name, extends and checks" % (path, node.start_mark.line + 1))
     return data, lines
@@ -124,15 +123,20 @@ def _plain(node, at, lines, path, depth):
                 raise PolicyError("%s, line %d: a key must be plain text" % (path, line))
             key = key_node.value
             if key in result:
-                raise PolicyError(
-                    '%s, line %d: %s: key "%s" is given twice: remove one' % (path, line, ".".join(map(str, at)) or "top level", key)
-                )
+                where = ".".join(map(str, at)) or "top level"
+                raise PolicyError(_one_line('%s, line %d: %s: key "%s" is given twice: remove one' % (path, line, where, key)))
             lines[at + (key,)] = line
             result[key] = _plain(value_node, at + (key,), lines, path, depth + 1)
         return result
     if isinstance(node, yaml.SequenceNode):
         return [_plain(child, at + (index,), lines, path, depth + 1) for index, child in enumerate(node.value)]
-    return yaml.constructor.SafeConstructor().construct_object(node)
+    try:
+        return yaml.constructor.SafeConstructor().construct_object(node)
+    # What PyYAML's constructors of numbers, dates and unknown tags raise.
+    except (yaml.YAMLError, ValueError, AttributeError, KeyError, TypeError, OverflowError) as error:
+        written = "%s %s" % (node.tag.replace("tag:yaml.org,2002:", "!!"), node.value)
+        problem = 'a value can\'t be read: "%s": write a plain number, word or text' % _one_line(written)[:80]
+        raise _Place(path, lines).error(at, problem) from error
 
 
 def _is_number(value):
@@ -199,8 +203,7 @@ def _check_key(key, value, base, path, place):
         if value not in ITEMS:
             raise place.error(path, "%r is no item%s: use %s" % (value, nearest(value, ITEMS), ", ".join(ITEMS)))
     elif key == "metric":
-        if value not in DEFINITIONS:
-            raise place.error(path, '"%s" is no metric%s: docs/metrics.md lists them' % (value, nearest(value, DEFINITIONS)))
+        _known_metric(value, path, place)
     elif key == "answers":
         if isinstance(value, list):
             for entry in value:
@@ -228,15 +231,19 @@ def _check_key(key, value, base, path, place):
     return value
 
 
+def _known_metric(name, path, place):
+    if not isinstance(name, str) or name not in DEFINITIONS:
+        raise place.error(path, '"%s" is no metric%s: docs/metrics.md lists them' % (name, nearest(name, DEFINITIONS)))
+
+
 def _satisfied_by(value, path, place):
     if value is None:
         return None
     if not isinstance(value, dict) or "metric" not in value or len(value) != 2:
         raise place.error(path, "must be {metric: <name>, <comparison>: <value>}")
     metric = value["metric"]
-    if metric not in DEFINITIONS:
-        raise place.error(path + ("metric",), '"%s" is no metric%s: docs/metrics.md lists them' % (metric, nearest(metric, DEFINITIONS)))
-    limit = _limit({key: bound for key, bound in value.items() if key != "metric"}, None, None, DEFINITIONS[metric]["unit"], path, place)
+    _known_metric(metric, path + ("metric",), place)
+    limit = _limit(_unnamed(value), None, None, DEFINITIONS[metric]["unit"], path, place)
     return dict(limit, metric=metric)
 
 
@@ -395,20 +402,57 @@ def is_resolved(policy):
     """Whether a value has the shape that resolve() gives: a policy read back from a stored run is trusted no further."""
     if not isinstance(policy, dict) or not isinstance(policy.get("checks"), dict) or not isinstance(policy.get("name"), str):
         return False
-    return all(
-        isinstance(check, dict)
-        and _COMPLETE <= set(check)
-        and check["item"] in ITEMS
-        and isinstance(check["title"], dict)
-        and all(isinstance(check["title"].get(language), str) for language in ("en", "zh"))
-        and isinstance(check["advice"] or {}, dict)
-        and (check["metric"] in DEFINITIONS if check["metric"] is not None else isinstance(check["value"], str))
-        and all(
-            check[key] is None or isinstance(check[key], dict) and len(check[key]) == 1 and set(check[key]) <= set(COMPARISONS)
-            for key in ("warn", "fail")
-        )
-        for check in policy["checks"].values()
+    leans = policy.get("leans_on", [])
+    if not isinstance(leans, list) or any(entry not in LEANINGS for entry in leans):
+        return False
+    return all(_is_complete(check) for check in policy["checks"].values())
+
+
+def _is_complete(check):
+    """Whether this is a check as _complete() makes it, each value of its kind."""
+    if not isinstance(check, dict) or not _COMPLETE <= set(check):
+        return False
+    answers, satisfied = check["answers"], check["satisfied_by"]
+    return (
+        check["item"] in ITEMS
+        and _is_texts(check["title"])
+        and (check["advice"] is None or _is_texts(check["advice"]))
+        and all(check[key] is None or isinstance(check[key], str) for key in ("command", "source"))
+        and all(check[key] is None or isinstance(check[key], str) and not expressions.problem(check[key]) for key in ("when", "value"))
+        and (check["value"] is not None if check["metric"] is None else _is_metric(check["metric"]))
+        and (isinstance(answers, bool) or isinstance(answers, list) and all(entry in LEANINGS for entry in answers))
+        and isinstance(check["enabled"], bool)
+        and check["max_status"] in ("pass", "warn", "fail")
+        and _is_number(check["tolerance"])
+        and check["tolerance"] >= 0
+        and all(check[key] is None or _is_limit(check[key]) for key in ("warn", "fail"))
+        and (satisfied is None or isinstance(satisfied, dict) and _is_metric(satisfied.get("metric")) and _is_limit(_unnamed(satisfied)))
     )
+
+
+def _is_metric(name):
+    return isinstance(name, str) and name in DEFINITIONS
+
+
+def _is_texts(value):
+    return isinstance(value, dict) and all(isinstance(value.get(language), str) for language in ("en", "zh"))
+
+
+def _unnamed(satisfied):
+    """The limit in a satisfied_by."""
+    return {key: bound for key, bound in satisfied.items() if key != "metric"}
+
+
+def _is_limit(limit):
+    """Whether this is {comparison: a bound of its kind}."""
+    if not isinstance(limit, dict) or len(limit) != 1:
+        return False
+    ((comparison, bound),) = limit.items()
+    if comparison in NUMERIC_COMPARISONS:
+        return _is_number(bound)
+    if comparison in ("one_of", "none_of"):
+        return isinstance(bound, list) and bool(bound) and all(isinstance(entry, (str, int, float)) for entry in bound)
+    return comparison in ("equals", "not_equals") and isinstance(bound, (str, int, float))
 
 
 def apply_thresholds(policy, thresholds):
