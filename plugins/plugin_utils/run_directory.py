@@ -26,13 +26,14 @@ HOST_SCHEMA = "trainops.gpu_audit/host/1"
 DEFAULT_OUTPUT_DIR = "gpu-audit-runs"
 DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024
 STRING_LIMIT = 4096
+# A document of ours has about 8 levels. One with hundreds runs whatever walks it out of stack.
+DEPTH_LIMIT = 64
 ERROR_KINDS = ("unreachable", "module_failed", "no_python", "template", "invalid", "timeout")
 
 # A file name may have 255 bytes on the usual file systems; what is left is for ".json" and the temporary name around it.
 _SAFE_LIMIT = 200
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789.-_")
 _RUN_ID = re.compile(r"\A\d{8}T\d{6}Z-[0-9a-f]{6}\Z")
-_LONG_STRING = re.compile(rb'[^"]{%d}' % STRING_LIMIT)
 
 
 class RunDirectoryError(Exception):
@@ -251,9 +252,34 @@ def read_json(path, limit=DOCUMENT_LIMIT_BYTES, own=False):
         raise InvalidDocument("not a document: nested too deeply") from None
     except ValueError as error:
         raise InvalidDocument("not JSON: %s" % error) from None
+    check_depth(value, raw)
     if not isinstance(value, dict):
         raise InvalidDocument("not a document: a JSON %s instead of an object" % _json_kind(value))
-    return tame(value) if not own and (_LONG_STRING.search(raw) or b"\\ud" in raw.lower()) else value
+    return tame(value) if not own and (_has_long_string(raw) or b"\\ud" in raw.lower()) else value
+
+
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+def check_depth(value, raw):
+    """Raise InvalidDocument where `value`, read from the bytes `raw`, has more than `DEPTH_LIMIT` levels."""
+    # Taking the innermost brackets away, one or two levels a round, is a hundred times faster than a walk. What is left then may be deep,
+    # or there are brackets in texts.
+    brackets = raw.translate(None, _NO_BRACKETS)
+    for _round in range(DEPTH_LIMIT // 2):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    level, depth = [value] if brackets and isinstance(value, (dict, list)) else [], 0
+    while level:
+        entries = [entry.values() if isinstance(entry, dict) else entry for entry in level]
+        level = [child for children in entries for child in children if isinstance(child, (dict, list))]
+        depth += 1
+        if depth > DEPTH_LIMIT:
+            raise InvalidDocument("not a document: nested too deeply")
+
+
+def _has_long_string(raw):
+    """Whether some text may be longer than STRING_LIMIT. By splitting: a pattern takes a minute over 16 MB of strings just below the limit."""
+    return max(map(len, raw.split(b'"'))) > STRING_LIMIT
 
 
 def _read_regular(path, limit):
@@ -460,6 +486,23 @@ def find_run(output_dir, wanted="latest"):
         "no run %r in %s%s. Give gpu_audit_run a run id, a path or 'latest', and gpu_audit_output_dir the folder that holds it."
         % (wanted, os.path.abspath(output_dir), known)
     )
+
+
+def interrupted_run(run):
+    """The newest run beside `run` that began later and has no report, its audit being interrupted; None without one."""
+    folder, own = os.path.split(os.path.abspath(run))
+    later = [os.path.join(folder, entry) for entry in stored_runs(folder) if _RUN_ID.match(own) and entry > own]
+    unreported = [path for path in later if os.path.isdir(os.path.join(path, "hosts")) and not os.path.lexists(os.path.join(path, "report.json"))]
+    return unreported[-1] if unreported else None
+
+
+def is_newer_than_latest(run):
+    """Whether the link `latest` beside a run points to an older one."""
+    folder, own = os.path.split(os.path.abspath(run))
+    link = os.path.join(folder, "latest")
+    if not os.path.islink(link):
+        return False
+    return bool(_RUN_ID.match(own)) and os.path.basename(os.readlink(link)) < own
 
 
 def stored_runs(output_dir):

@@ -212,6 +212,23 @@ def test_latest_moves_and_a_folder_of_that_name_stays(tmp_path):
     assert "left alone" in run_directory.point_latest(str(tmp_path), str(tmp_path / "one"))
 
 
+@pytest.mark.parametrize("length", [run_directory.STRING_LIMIT - 1, run_directory.STRING_LIMIT, run_directory.STRING_LIMIT + 1, 10**6])
+def test_only_texts_beyond_the_limit_are_shortened(run, length):
+    write_host(run, "x", dict(good("x"), machine_id="y" * length))
+    found = run_directory.read_host(run, "x")["machine_id"]
+    assert len(found) < run_directory.STRING_LIMIT + 40 and (found == "y" * length) == (length <= run_directory.STRING_LIMIT)
+
+
+def test_depth_is_limited_and_brackets_in_texts_are_no_depth(run):
+    write_host(run, "flat", dict(good("flat"), machine_id="[" * 200))
+    assert run_directory.read_host(run, "flat")["machine_id"] == "[" * 200
+    deepest = json.loads("[" * (run_directory.DEPTH_LIMIT - 1) + "]" * (run_directory.DEPTH_LIMIT - 1))
+    write_host(run, "deep", dict(good("deep"), more=deepest))
+    assert run_directory.read_host(run, "deep")["errors"] == []
+    write_host(run, "deeper", dict(good("deeper"), more=[deepest]))
+    assert "nested too deeply" in run_directory.read_host(run, "deeper")["errors"][0]["message"]
+
+
 def test_the_first_to_begin_decides_where_the_run_lies(tmp_path):
     process = str(tmp_path / "process")
     os.mkdir(process)

@@ -59,6 +59,10 @@ def _subject(facts, name):
     return subject if isinstance(subject, dict) else {}
 
 
+def _maps(value):
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
 def _word(value):
     return display(value, 60) if value else None
 
@@ -72,14 +76,10 @@ def _fastest(network):
     """Bits per second of the fastest port that is up."""
     rates = [
         entry.get("speed_bits_per_second")
-        for entry in network.get("interfaces") or []
-        if isinstance(entry, dict) and entry.get("kind") == "ethernet" and entry.get("state") == "up"
+        for entry in _maps(network.get("interfaces"))
+        if entry.get("kind") == "ethernet" and entry.get("state") == "up"
     ]
-    rates += [
-        entry.get("rate_bits_per_second")
-        for entry in network.get("rdma_ports") or []
-        if isinstance(entry, dict) and entry.get("state") == "active"
-    ]
+    rates += [entry.get("rate_bits_per_second") for entry in _maps(network.get("rdma_ports")) if entry.get("state") == "active"]
     return max((rate for rate in rates if is_number(rate) and rate > 0), default=None)
 
 
