@@ -23,6 +23,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     policy,
     run_directory,
     run_pointer,
+    verdict_table,
     workload,
 )
 
@@ -51,7 +52,7 @@ class ActionModule(ActionBase):
         try:
             result.update(self._audit(name, task_vars))
         except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, status="error", msg=str(error))
+            result.update(failed=True, status="error", msg=verdict_table.clean(error, 1000))
         result.update(changed=False, seconds=round(time.monotonic() - begun, 1))
         return result
 
@@ -95,14 +96,14 @@ class ActionModule(ActionBase):
         if found is None:
             settings, defaulted = ansible_edge.template_each(self._templar, task_vars, collecting.RUN_VARIABLES)
             for variable, message in defaulted.items():
-                self._display.warning("%s doesn't template, its default is used: %s" % (variable, message))
+                ansible_edge.warn(self._display, "%s doesn't template, its default is used: %s" % (variable, message))
             given = {key: value for key, value in settings.items() if value not in (None, "")}
             settings = collecting.checked_settings({**collecting.RUN_VARIABLES, **given})
             expected = ansible_edge.plain(list(task_vars.get("ansible_play_hosts_all") or []))
             manifest = {"expected": sorted(expected), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
             found = run_pointer.begin(ansible_edge.process_tmp(), str(output_dir), manifest, settings)
         if not unread and os.path.abspath(os.path.expanduser(str(output_dir))) != found["output_dir"]:
-            self._display.warning("gpu_audit_output_dir differs between hosts; this run is kept in %s" % found["output_dir"])
+            ansible_edge.warn(self._display, "gpu_audit_output_dir differs between hosts; this run is kept in %s" % found["output_dir"])
         return found
 
     def _normalise(self, values):
@@ -134,8 +135,7 @@ class ActionModule(ActionBase):
             with _Alarm(0 if self._task.timeout else limit):
                 answer = self._execute_module(module_name=MODULE, module_args=self._module_args(values), task_vars=task_vars)
         except AnsibleConnectionFailure as error:
-            self._record(path, name, "unreachable", ansible_edge.words(error))
-            raise
+            return self._unreachable(path, name, ansible_edge.words(error))
         except HostTimeout:
             return self._failed(path, name, "timeout", "no answer within gpu_audit_host_timeout (%d s)" % limit)
         except AnsibleError as error:
@@ -146,9 +146,7 @@ class ActionModule(ActionBase):
                 self._record(path, name, "timeout", "no answer within the task's timeout (%s s)" % self._task.timeout)
             raise
         if answer.get("unreachable"):
-            message = collecting.failure(answer)[1]
-            self._record(path, name, "unreachable", message)
-            return {"unreachable": True, "status": "unreachable", "msg": message, "run_directory": path}
+            return self._unreachable(path, name, collecting.failure(answer)[1])
         if answer.get("failed") or "packed_facts" not in answer:
             return self._failed(path, name, *collecting.failure(answer))
         try:
@@ -160,7 +158,7 @@ class ActionModule(ActionBase):
     def _store(self, name, facts, values, run):
         measurements, broken = measurement_store.read_all(run["output_dir"], name)
         for entry in broken:
-            self._display.warning("measurement %s of %s is left out: %s" % (entry["file"], name, entry["message"]))
+            ansible_edge.warn(self._display, "measurement %s of %s is left out: %s" % (entry["file"], name, entry["message"]))
         present = datetime.datetime.now(datetime.timezone.utc)
         age = float(values["gpu_audit_measurement_max_age_seconds"])
         current, stale = measurement_store.select(measurements, facts, present, age)
@@ -184,7 +182,12 @@ class ActionModule(ActionBase):
 
     def _failed(self, path, name, kind, message):
         self._record(path, name, kind, message)
-        return {"failed": True, "status": "error", "kind": kind, "msg": run_directory.shorten(message, 600), "run_directory": path}
+        return {"failed": True, "status": "error", "kind": kind, "msg": verdict_table.clean(message, 600), "run_directory": path}
+
+    def _unreachable(self, path, name, message):
+        # Returned, not raised: Ansible prints the words of an exception as they are, and they may hold whatever the host's banner does.
+        self._record(path, name, "unreachable", message)
+        return {"unreachable": True, "status": "unreachable", "msg": verdict_table.clean(message, 600), "run_directory": path}
 
 
 class _Alarm:

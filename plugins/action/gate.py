@@ -32,7 +32,7 @@ class ActionModule(ActionBase):
         try:
             result.update(self._gate(task_vars or {}))
         except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, msg=str(error))
+            result.update(failed=True, msg=verdict_table.clean(error, 1000))
         return result
 
     def _gate(self, task_vars):
@@ -45,7 +45,7 @@ class ActionModule(ActionBase):
                 kept = run_pointer.kept_judged(process)
                 if kept is None:
                     run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
-                    self._display.warning("nothing was judged in this process; the gate goes by the stored run %s" % run)
+                    ansible_edge.warn(self._display, "nothing was judged in this process; the gate goes by the stored run %s" % run)
                     auditing.keep(process, run, auditing.Judged(auditing.read_report(run), run, ()))
                     kept = run_pointer.kept_judged(process)
         entry = run_pointer.kept_entry(process, name)
@@ -61,6 +61,6 @@ class ActionModule(ActionBase):
             except ValueError as error:
                 raise ValueError("gpu_audit_gate doesn't template: %s" % error) from error
         level = level or "fail"
-        if level not in verdict.GATES:
+        if not isinstance(level, str) or level not in verdict.GATES:
             raise ValueError("gpu_audit_gate: %r is no gate; use one of %s" % (level, ", ".join(verdict.GATES)))
         return level

@@ -14,6 +14,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     collecting,
     run_directory,
     run_pointer,
+    verdict_table,
     workload,
 )
 
@@ -36,7 +37,7 @@ class ActionModule(ActionBase):
         try:
             result.update(self._judge(task_vars or {}))
         except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, msg=str(error))
+            result.update(failed=True, msg=verdict_table.clean(error, 1000))
         return result
 
     def _judge(self, task_vars):
@@ -49,7 +50,7 @@ class ActionModule(ActionBase):
                 begun["run_directory"], ansible_edge.play_hosts(task_vars), run_directory.now(), {}, settings["gpu_audit_language"])
             self._record_lost(run, expected, task_vars)
         else:
-            run, expected, finished = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args), (), None
+            run, expected, finished = self._stored(task_vars), (), None
             overrides = self._overrides()
             language = ansible_edge.extra_vars(self._loader).get("gpu_audit_language")
         destination = self._task.args.get("destination")
@@ -58,7 +59,7 @@ class ActionModule(ActionBase):
             ansible_edge.search_folders(self._loader, task_vars),
         )
         for problem in judged.problems:
-            self._display.warning(problem)
+            ansible_edge.warn(self._display, problem)
         auditing.keep(process, run, judged)
         return {
             "run_directory": run,
@@ -76,6 +77,15 @@ class ActionModule(ActionBase):
             manifest = {"expected": sorted(hosts), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
             begun = run_pointer.begin(process, ansible_edge.output_dir(self._templar, self._loader, task_vars), manifest, settings)
         return begun
+
+    def _stored(self, task_vars):
+        """The run to judge again: the one asked for; where that is the latest, an interrupted one that is newer and has no report yet."""
+        run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
+        newer = run_directory.interrupted_run(run) if self._task.args.get("run") in (None, "", "latest") else None
+        if newer:
+            ansible_edge.warn(self._display, "the last audit was interrupted before its report: judging %s. For the one before: gpu_audit_run=%s"
+                              % (newer, os.path.basename(run)))
+        return newer or run
 
     def _record_lost(self, run, names, task_vars):
         """A document for each host that collecting could write none for: its connection didn't template, an earlier task lost it."""

@@ -34,7 +34,7 @@ class ActionModule(ActionBase):
         try:
             result.update(self._render(task_vars or {}))
         except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, msg=str(error))
+            result.update(failed=True, msg=verdict_table.clean(error, 1000))
         return result
 
     def _render(self, task_vars):
@@ -52,15 +52,15 @@ class ActionModule(ActionBase):
             run, auditing.Judged(report, folder, ()), language, settings["gpu_audit_formats"],
             settings["gpu_audit_report_documents"], settings["gpu_audit_hide_serials"],
         )
-        if begun and begun["run_directory"] == run:
-            problem = run_directory.point_latest(begun["output_dir"], run)
+        if begun and begun["run_directory"] == run or folder == run and run_directory.is_newer_than_latest(run):
+            problem = run_directory.point_latest(os.path.dirname(run), run)
             if problem:
-                self._display.warning(problem)
+                ansible_edge.warn(self._display, problem)
         lines = verdict_table.lines(report, language, _columns(), verdict_table.paths(written, folder, language))
         result = {"msg": lines, "_ansible_verbose_always": True}
         unusable = auditing.nothing_judged(report)
         if unusable:
-            result.update(failed=True, msg="no host could be judged: %s" % unusable, table=lines)
+            result.update(failed=True, msg=verdict_table.clean("no host could be judged: %s" % unusable, 1000), table=lines)
         return result
 
 

@@ -15,6 +15,7 @@ from ansible.utils.vars import load_extra_vars
 
 from . import run_directory
 from .collecting import checked_settings
+from .verdict_table import clean
 
 _COLLECTION_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -84,6 +85,11 @@ def words(error):
     sentences = re.sub(r"\s+", " ", " ".join(kept or lines)).split(". ")
     # Older versions say the same once for each template that it went through.
     return ". ".join(dict.fromkeys(sentences))[:1000] or error.__class__.__name__
+
+
+def warn(display, text):
+    """A warning whose words may be a host's or a file's: Ansible prints warnings as they are, escapes included."""
+    display.warning(clean(text, 1000))
 
 
 def extra_vars(loader):

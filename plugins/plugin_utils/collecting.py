@@ -70,6 +70,7 @@ def unpack_facts(packed, limit=run_directory.DOCUMENT_LIMIT_BYTES):
         facts = json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda text: None)
     except (ValueError, RecursionError) as error:
         raise run_directory.InvalidDocument("the module's facts are not JSON: %s" % error) from None
+    run_directory.check_depth(facts, raw)
     return check_facts(facts)
 
 
@@ -156,7 +157,7 @@ def _with_number(key, value):
     if isinstance(value, dict) and key in ("warn", "fail"):
         return {comparison: number_of(bound) if comparison in NUMERIC_COMPARISONS else bound for comparison, bound in value.items()}
     if key == "enabled" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return truth(value)
+        return truth(value, key)
     return number_of(value) if key in ("warn", "fail", "tolerance") else value
 
 
@@ -232,17 +233,26 @@ def checked_settings(settings):
     wanted = settings["gpu_audit_formats"]
     if isinstance(wanted, str):
         wanted = [part.strip() for part in wanted.split(",") if part.strip()]
+    if not isinstance(wanted, (list, tuple, type(None))):
+        raise ValueError("gpu_audit_formats: must be a list of %s, not %r" % (", ".join(report.ALL), wanted))
     formats = list(wanted or report.ALL)
     unknown = [str(name) for name in formats if name not in report.ALL]
     if unknown:
         raise ValueError("gpu_audit_formats: no format %s; there are: %s" % (", ".join(unknown), ", ".join(report.ALL)))
-    switches = {name: truth(settings[name]) for name in ("gpu_audit_hide_serials", "gpu_audit_report_documents")}
+    switches = {name: truth(settings[name], name) for name in ("gpu_audit_hide_serials", "gpu_audit_report_documents")}
     return dict(settings, gpu_audit_formats=formats, **switches)
 
 
-def truth(value):
-    """A switch that may have come as text from the command line."""
-    return value.strip().lower() in ("1", "true", "yes", "on") if isinstance(value, str) else bool(value)
+_SPELT = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False, "": False}
+
+
+def truth(value, name):
+    """The switch `name`, which may have come as text from the command line. ValueError for what is neither yes nor no."""
+    if value is None or isinstance(value, (bool, int)) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, str) and value.strip().lower() in _SPELT:
+        return _SPELT[value.strip().lower()]
+    raise ValueError("%s: must be true or false, not %r" % (name, run_directory.shorten(value, 60)))
 
 
 def is_seconds(value):

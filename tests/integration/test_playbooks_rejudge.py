@@ -73,6 +73,21 @@ def test_by_id_by_path_and_one_that_is_not_there(site):
     assert done.returncode == 2 and "no run 'nosuch'" in done.stdout and run in done.stdout
 
 
+def test_an_audit_that_was_interrupted_is_judged_though_latest_is_an_older_one(site):
+    site.inventory({"a": LOCAL})
+    site.play("audit")
+    before = written(site)
+    site.play("audit", "--tags", "collect")
+    old, new = site.runs()
+    assert site.latest.resolve().name == old
+    done = again(site)
+    assert done.returncode == 0 and "interrupted" in done.stdout and old in done.stdout, done.stdout
+    assert site.latest.resolve().name == new and site.verdicts() == {"a": "ready"}
+    assert "interrupted" not in again(site).stdout and site.latest.resolve().name == new
+    assert again(site, "-e", "gpu_audit_run=%s" % old).returncode == 0
+    assert site.latest.resolve().name == new and (site.output / old / "report.html").read_bytes() == before["report.html"]
+
+
 def test_the_report_role_by_itself_takes_its_own_switches(site):
     site.inventory({"a": LOCAL})
     site.play("audit")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime
+import types
 
 import pytest
 
@@ -74,3 +75,9 @@ def test_results_of_other_hosts_are_read_raw():
 
 def test_the_collection_knows_its_version():
     assert ansible_edge.collection_version().count(".") == 2
+
+
+def test_a_warning_can_not_give_the_terminal_orders():
+    said = []
+    ansible_edge.warn(types.SimpleNamespace(warning=said.append), "of \x1b[31m\x1b]0;title\x07 a\u202e host\nand more " + "x" * 5000)
+    assert "\x1b" not in said[0] and "\u202e" not in said[0] and "\n" not in said[0] and len(said[0]) <= 1000

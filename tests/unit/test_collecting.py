@@ -31,7 +31,7 @@ def test_packed_facts_come_back():
     (None, "not text"), (17, "not text"), ("A" * (collecting.PACKED_LIMIT + 1), "not text"), ("not base64!", "can't be unpacked"),
     (base64.b64encode(b"no zlib").decode(), "can't be unpacked"), (packed(FACTS)[:40], "cut off"), (packed(b"[1, "), "not JSON"),
     (packed([1]), "not a document of schema"), (packed({"schema": "other"}), "not a document of schema"),
-    (packed(b"[" * 100000), "not JSON"),
+    (packed(b"[" * 100000), "not JSON"), (packed({**FACTS, "gpu": json.loads("[" * 100 + "]" * 100)}), "nested too deeply"),
 ])
 def test_packed_facts_that_are_none_say_why(text, said):
     with pytest.raises(run_directory.InvalidDocument, match=said):
@@ -104,6 +104,15 @@ def test_inputs_hold_what_was_given_and_what_was_wrong():
     inputs = collecting.host_inputs("n", ["b", "a"], {"gpu_audit_policy": "p", "gpu_audit_workload": {"kind": "training"}}, {"v": "m"}, [])
     assert inputs["groups"] == ["a", "b"] and inputs["policy"] == "p" and inputs["errors"] == [{"variable": "v", "message": "m"}]
     assert set(inputs) == set(run_directory.empty_inputs("n"))
+
+
+@pytest.mark.parametrize("wrong", [
+    {"gpu_audit_formats": 5}, {"gpu_audit_formats": {"html": True}}, {"gpu_audit_formats": [["html"]]}, {"gpu_audit_hide_serials": "maybe"},
+    {"gpu_audit_hide_serials": ["x"]}, {"gpu_audit_report_documents": 2}, {"gpu_audit_language": ["en"]},
+])
+def test_a_wrong_switch_is_named_and_never_taken_for_off(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        collecting.checked_settings({**collecting.RUN_VARIABLES, **wrong})
 
 
 def test_settings_of_a_run():
