@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
+import pytest
 from host_tree import make_host
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts import memory
@@ -66,6 +70,19 @@ def test_available_never_gets_negative(tmp_path):
 def test_limited_container_on_a_big_host(traps):
     found = memory.collect(HostFiles(str(traps / "inputs" / "B92-cgroup")))
     assert (found["total_bytes"], found["limit_bytes"], found["usable_bytes"]) == (527956000 * KIB, 17179869184, 17179869184)
+
+
+@pytest.mark.parametrize("installed, available, source", [(True, 640 * KIB, "psutil"), (False, None, None)])
+def test_an_old_kernels_available_memory_is_psutils_estimate(tmp_path, monkeypatch, installed, available, source):
+    host = make_host(tmp_path, {"/proc/meminfo": "MemTotal: 1000 kB\nMemFree: 500 kB\n"})
+    # This machine, with another /proc.
+    monkeypatch.setattr(host, "path", lambda path: str(tmp_path) + path)
+    host.root = ""
+    answer = types.SimpleNamespace(virtual_memory=lambda: types.SimpleNamespace(available=640 * KIB)) if installed else None
+    monkeypatch.setitem(sys.modules, "psutil", answer)
+    found = memory.collect(host)
+    assert (found["total_bytes"], found["available_bytes"], found["sources"].get("available_bytes")) == (1000 * KIB, available, source)
+    assert ("available_bytes" in found["absent"]) is not installed
 
 
 def test_a_limit_above_the_memory_binds_nothing(tmp_path):

@@ -41,6 +41,9 @@ def collect(host):
     cpu.put("/sys/devices/system/cpu/online" if online else "/proc/cpuinfo",
             {"threads_logical": len(online) if online else info["processors"] or None})
     cpu.put(topology_source, _counts(topology))
+    if not topology and not host.root:
+        from ..sources import psutil_answers
+        cpu.put("psutil", {"cores_physical": psutil_answers.ask("cpu_count", logical=False)})
     cpu.put("/sys/devices/system/node", {"numa_nodes": [
         dict((key, node[key]) for key in ("node", "cpus", "memory_total_bytes")) for node in sysfs.numa_nodes(host)] or None})
     cpu.put("/sys/devices/system/cpu", {"governor": sysfs.governor(host)})

@@ -22,6 +22,10 @@ def collect(host, page_size=None):
         "swap_out_bytes", "huge_pages_total", "huge_page_bytes")
     memory.read("/proc/meminfo", ("total_bytes", "available_bytes", "swap_total_bytes", "swap_used_bytes", "huge_pages_total",
                                   "huge_page_bytes"), _from_meminfo, host)
+    if memory.values["available_bytes"] is None and not host.root:
+        # Kernels before 3.14 have no MemAvailable.
+        from ..sources import psutil_answers
+        memory.put("psutil", {"available_bytes": getattr(psutil_answers.ask("virtual_memory"), "available", None)})
     apart = [node for node in sysfs.numa_nodes(host) if not node["cpus"] and node["memory_total_bytes"]]
     if apart and memory.values["total_bytes"]:
         total = memory.values["total_bytes"] - sum(node["memory_total_bytes"] for node in apart)
