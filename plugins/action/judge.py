@@ -83,8 +83,8 @@ class ActionModule(ActionBase):
         run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
         newer = run_directory.interrupted_run(run) if self._task.args.get("run") in (None, "", "latest") else None
         if newer:
-            ansible_edge.warn(self._display, "the last audit was interrupted before its report: judging %s. For the one before: gpu_audit_run=%s"
-                              % (newer, os.path.basename(run)))
+            said = "the last audit was interrupted before its report: judging %s. For the one before: gpu_audit_run=%s"
+            ansible_edge.warn(self._display, said % (newer, os.path.basename(run)))
         return newer or run
 
     def _record_lost(self, run, names, task_vars):

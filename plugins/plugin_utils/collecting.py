@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import re
 import zlib
 
@@ -67,11 +68,17 @@ def unpack_facts(packed, limit=run_directory.DOCUMENT_LIMIT_BYTES):
     if not stream.eof:
         raise run_directory.InvalidDocument("the module's packed facts are cut off")
     try:
-        facts = json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda text: None)
+        facts = json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda text: None, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise run_directory.InvalidDocument("the module's facts are not JSON: %s" % error) from None
     run_directory.check_depth(facts, raw)
     return check_facts(facts)
+
+
+def _finite(text):
+    """A float; null where it is beyond all that JSON can write again."""
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def check_facts(facts):

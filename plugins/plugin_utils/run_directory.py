@@ -14,6 +14,7 @@ import datetime
 import errno
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -242,7 +243,7 @@ def read_json(path, limit=DOCUMENT_LIMIT_BYTES, own=False):
     if not raw.strip():
         raise InvalidDocument("the file is empty")
     try:
-        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise InvalidDocument("not UTF-8 text (byte %d)" % error.start) from None
     except json.JSONDecodeError as error:
@@ -278,7 +279,7 @@ def check_depth(value, raw):
 
 
 def _has_long_string(raw):
-    """Whether some text may be longer than STRING_LIMIT. By splitting: a pattern takes a minute over 16 MB of strings just below the limit."""
+    """Whether some text may be longer than STRING_LIMIT. By splitting: a pattern takes a minute where many are just below it."""
     return max(map(len, raw.split(b'"'))) > STRING_LIMIT
 
 
@@ -309,6 +310,12 @@ def _read_regular(path, limit):
 
 def _refuse_constant(text):
     raise ValueError("%s is not a number JSON knows" % text)
+
+
+def _finite(text):
+    """A float as JSON writes it; `1e999` would be read as infinite, which no JSON can say again."""
+    value = float(text)
+    return value if math.isfinite(value) else _refuse_constant(shorten(text, 20))
 
 
 def _json_kind(value):
@@ -492,8 +499,8 @@ def interrupted_run(run):
     """The newest run beside `run` that began later and has no report, its audit being interrupted; None without one."""
     folder, own = os.path.split(os.path.abspath(run))
     later = [os.path.join(folder, entry) for entry in stored_runs(folder) if _RUN_ID.match(own) and entry > own]
-    unreported = [path for path in later if os.path.isdir(os.path.join(path, "hosts")) and not os.path.lexists(os.path.join(path, "report.json"))]
-    return unreported[-1] if unreported else None
+    begun = [path for path in later if os.path.isdir(os.path.join(path, "hosts"))]
+    return next((path for path in reversed(begun) if not os.path.lexists(os.path.join(path, "report.json"))), None)
 
 
 def is_newer_than_latest(run):

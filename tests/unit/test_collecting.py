@@ -38,6 +38,11 @@ def test_packed_facts_that_are_none_say_why(text, said):
         collecting.unpack_facts(text)
 
 
+def test_numbers_that_json_can_not_write_are_null():
+    raw = json.dumps(FACTS)[:-1].encode() + b', "more": [1e999, -1e999, NaN, 1e300]}'
+    assert collecting.unpack_facts(packed(raw))["more"] == [None, None, None, 1e300]
+
+
 def test_a_small_text_that_unpacks_to_gigabytes_is_refused_early():
     bomb = packed(b"0" * (64 * 1024 * 1024))
     assert len(bomb) < 100000

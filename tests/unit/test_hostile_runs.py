@@ -88,13 +88,14 @@ def test_files_that_are_no_documents_neither_block_nor_hide_anybody(tmp_path):
     os.mkdir(run_directory.host_path(run, "folder"))
     os.symlink("/etc/passwd", run_directory.host_path(run, "link"))
     for name, text in {"empty": "", "cut": '{"schema": "', "nan": '{"x": NaN}', "list": "[]", "deep": "[" * 100000,
-                       "digits": '{"x": %s}' % ("9" * 5000), "nested": '{"schema": %s}' % ("[" * 500 + "]" * 500)}.items():
+                       "digits": '{"x": %s}' % ("9" * 5000), "infinite": '{"x": 1e999}',
+                       "nested": '{"schema": %s}' % ("[" * 500 + "]" * 500)}.items():
         with open(run_directory.host_path(run, name), "w", encoding="ascii") as stream:
             stream.write(text)
     with open(run_directory.host_path(run, "large"), "wb") as stream:
         stream.truncate(200 * 1024 * 1024)
     judged = auditing.judge_stored(run)
     assert {host["name"]: host["verdict"] for host in judged.report["hosts"]} == dict.fromkeys(
-        ("fifo", "folder", "link", "empty", "cut", "nan", "list", "deep", "digits", "nested", "large"), "error")
+        ("fifo", "folder", "link", "empty", "cut", "nan", "list", "deep", "digits", "infinite", "nested", "large"), "error")
     assert any("run.json" in problem for problem in judged.problems)
     assert all(host["errors"] for host in judged.report["hosts"])
