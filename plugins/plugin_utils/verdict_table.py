@@ -19,7 +19,7 @@ ROW_LIMIT = 60
 TEXTS = {
     "ready": ("ready", "就绪"),
     "ready_with_warnings": ("ready, warnings", "就绪（有警告）"),
-    "unproven": ("unproven", "未证实"),
+    "unproven": ("unproven", "未验证"),
     "not_ready": ("not ready", "未就绪"),
     "unreachable": ("unreachable", "无法连接"),
     "error": ("error", "出错"),

@@ -59,7 +59,7 @@ def pieces(view):
                     _text(check.unit),
                     _text(view.message(finding)),
                     _text(view.advice(check, finding)),
-                    _text(view.sources(finding)),
+                    _text(view.sources(finding, check)),
                 ]
             )
         if not findings:

@@ -63,7 +63,11 @@ def exact(value, unit):
     if isinstance(value, (list, tuple)):
         return ", ".join(exact(item, "") for item in value)
     shown = display(value)
-    return f"{shown} {unit}" if unit and unit not in ("count", "word", "bool") and is_number(value) else shown
+    if not is_number(value):
+        return shown
+    # Units that have a sign have it here too; those that are scaled for reading (bytes, fractions) are named as they are stored.
+    sign = numbers.UNITS.get(unit, unit)
+    return f"{shown} {unit if sign is None else sign}".rstrip()
 
 
 def requirement(required, unit, language):

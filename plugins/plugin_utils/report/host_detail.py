@@ -21,7 +21,7 @@ def fragment(view, host, document, inputs):
         _facts_line(view, host, document),
         _errors(view, host),
         _checklist(view, host),
-        _findings(view, host),
+        _findings(view, host, (document or {}).get("facts")),
         _form(view, host, inputs),
     ]
     parts += [_metrics(view, host), _absent(view, host)]
@@ -77,7 +77,7 @@ def figure(value, unit, language):
     return for_html(shown, 300)
 
 
-def _finding_row(view, check, finding):
+def _finding_row(view, check, finding, facts):
     status = finding.get("status")
     row = (
         f'<tr class="f"><td><span class="m {for_html(status, 40)}" aria-hidden="true"></span>'
@@ -85,9 +85,9 @@ def _finding_row(view, check, finding):
         f'<th scope="row">{for_html(check.title)} <code>{for_html(check.key, 120)}</code></th>'
         f'<td class="num" data-l="{view.text("actual")}">{figure(finding.get("actual"), check.unit, view.language)}</td>'
         f'<td class="num" data-l="{view.text("required")}">{for_html(view.required(check, finding) or "–", 300)}</td>'
-        f'<td class="src" data-l="{view.text("source")}">{for_html(view.sources(finding) or "–", 300)}</td></tr>'
+        f'<td class="src" data-l="{view.text("source")}">{for_html(view.sources(finding, check, facts) or "–", 300)}</td></tr>'
     )
-    if status not in _OPEN:
+    if status not in _OPEN and not (status == "not_applicable" and view.message(finding)):
         return row
     advice = view.advice(check, finding)
     row += f'<tr class="say"><td></td><td colspan="4"><p>{for_html(view.message(finding))}</p>'
@@ -113,12 +113,12 @@ def _table(view, rows):
     return f'<div class="wide"><table class="findings"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def _findings(view, host):
+def _findings(view, host, facts):
     found = view.findings(host)
     if not found:
         return "" if host.get("errors") else f'<p class="quiet">{for_html(view.text("findings_none"))}</p>'
-    loud = [_finding_row(view, *pair) for pair in found if pair[1].get("status") in _OPEN]
-    calm = [_finding_row(view, *pair) for pair in found if pair[1].get("status") not in _OPEN]
+    loud = [_finding_row(view, *pair, facts) for pair in found if pair[1].get("status") in _OPEN]
+    calm = [_finding_row(view, *pair, facts) for pair in found if pair[1].get("status") not in _OPEN]
     html = f"<h4>{for_html(view.text('findings'))}</h4>"
     if loud:
         html += _table(view, "".join(loud))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape, quoteattr
 
 from .clean import display, is_number
-from .figures import human
+from .figures import exact, human
 from .view import NOT_JUDGED
 
 
@@ -89,8 +89,9 @@ def _case(view, name, check, finding):
         return f"{head}<skipped message={_attribute(message)}/></testcase>\n"
     actual = human(finding.get("actual"), check.unit, view.language)
     lines = [message, f"{view.text('actual')}: {display(actual)}", f"{view.text('required')}: {view.required(check, finding)}"]
-    if is_number(finding.get("actual")) and check.unit:
-        lines[1] += f" ({finding['actual']} {check.unit})"
+    stored = exact(finding.get("actual"), check.unit)
+    if is_number(finding.get("actual")) and stored != actual:
+        lines[1] += f" ({stored})"
     for label, value in (
         ("advice", view.advice(check, finding)),
         ("run_it", view.command(check, finding)),

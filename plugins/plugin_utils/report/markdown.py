@@ -43,8 +43,9 @@ def pieces(view):
     if run.get("partial"):
         yield f"> {text('partial')}\n\n"
     shown = [f"{verdict_text(view.language, verdict)} {summary[verdict]}" for verdict in reversed(VERDICTS) if summary.get(verdict)]
-    yield f"{text('md_counts')}: {' · '.join(shown)}  \n"
-    yield f"{text('run_finished')}: {plain(run.get('finished'))} · {text('run_id')}: {code(run.get('id') or '')}\n\n"
+    colon = text("colon")
+    yield f"{text('md_counts')}{colon}{' · '.join(shown)}  \n"
+    yield f"{text('run_finished')}{colon}{plain(run.get('finished'))} · {text('run_id')}{colon}{code(run.get('id') or '')}\n\n"
     yield from _causes(view)
     yield from _unanswered(view)
     yield from _matrix(view)
@@ -62,12 +63,13 @@ def _causes(view):
     if not found:
         yield view.text("next_none") + "\n\n"
     for number, cause in enumerate(found, 1):
-        yield f"{number}. **{plain(cause['title'])}** ({counts(view, cause['hosts'], cause['gpus'], cause['frees'])})  \n"
+        title = view.text("listed", name=f"**{plain(cause['title'])}**", note=counts(view, cause["hosts"], cause["gpus"], cause["frees"]))
+        yield f"{number}. {title}  \n"
         for value in (cause["detail"], cause["advice"]):
             if value:
                 yield f"   {plain(value, 1000)}  \n"
         if cause["command"]:
-            yield f"   {view.text('run_it')}: {code(cause['command'])}  \n"
+            yield f"   {view.text('run_it')}{view.text('colon')}{code(cause['command'])}  \n"
         yield f"   {_some_hosts(view, cause['hosts'])}\n"
     yield "\n"
 
@@ -78,10 +80,10 @@ def _unanswered(view):
     if not entries:
         yield view.text("unanswered_none") + "\n"
     for entry in entries:
-        yield (
-            f"- **{plain(', '.join(entry['items']))}** ({counts(view, entry['hosts'])}): {plain('; '.join(entry['checks']))}. "
-            f"{plain(entry['advice'] or '; '.join(entry['reasons']), 1000)}{' ' + code(entry['command']) if entry['command'] else ''}\n"
-        )
+        joiner = "、" if view.language == "zh" else ", "
+        title = view.text("listed", name=f"**{plain(joiner.join(entry['items']))}**", note=counts(view, entry["hosts"]))
+        said = view.text("sentences", first=plain(joiner.join(entry["checks"])), second=plain(entry["advice"] or "; ".join(entry["reasons"]), 1000))
+        yield f"- {title}{view.text('colon')}{said}{' ' + code(entry['command']) if entry['command'] else ''}\n"
     yield "\n"
 
 
@@ -113,7 +115,7 @@ def _findings(view):
             left += 1
             continue
         written += 1
-        yield f"### {code(name)}: {plain(view.verdict(host))}\n\n" + "".join(_host_lines(view, host, found)) + "\n"
+        yield f"### {code(name)}{view.text('colon')}{plain(view.verdict(host))}\n\n" + "".join(_host_lines(view, host, found)) + "\n"
     if left:
         yield view.text("md_left_out", n=left) + "\n"
 
@@ -123,9 +125,12 @@ def _host_lines(view, host, found):
         yield f"- {MARKS['fail']} {plain(pick(error.get('message'), view.language))}\n"
     for check, finding in found:
         status = finding.get("status")
-        line = f"- {MARKS.get(status, '?')} **{plain(check.title)}** ({status_text(view.language, status)}): {plain(view.message(finding))}"
-        if finding.get("actual") is not None:
-            line += f" {view.text('actual')}: {plain(human(finding['actual'], check.unit, view.language))}; "
-            line += f"{view.text('required')}: {plain(view.required(check, finding))}."
+        said = view.message(finding)
+        # What judging says of a value names the check, the value and the limit; the reason of an unknown doesn't name its check.
+        if finding.get("actual") is None or not said:
+            said = view.text("named", name=check.title, said=said or human(finding.get("actual"), check.unit, view.language))
         advice = view.advice(check, finding)
-        yield line + (f" *{plain(advice)}*" if advice else "") + "\n"
+        yield (
+            f"- {MARKS.get(status, '?')} **{status_text(view.language, status)}** {plain(said)}"
+            + (f" *{plain(advice)}*" if advice else "") + "\n"
+        )

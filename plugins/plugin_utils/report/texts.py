@@ -9,6 +9,10 @@ LANGUAGES = ("en", "zh")
 # key -> (English, Simplified Chinese), or ((English for one, English for more), Simplified Chinese) where `n` counts
 _TEXTS = {
     "title": ("GPU audit", "GPU 服务器审计"),
+    "named": ("{name}: {said}", "{name}：{said}"),
+    "listed": ("{name} ({note})", "{name}（{note}）"),
+    "colon": (": ", "："),
+    "sentences": ("{first}. {second}", "{first}。{second}"),
     "skip": ("Skip to the fleet matrix", "跳到主机矩阵"),
     "theme": ("Colours: {mode}", "配色：{mode}"),
     "theme_auto": ("as the system", "跟随系统"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from .. import findings as judged, messages
+from ..metrics import DEFINITIONS
 from . import texts
 from .clean import display, display_names, pick
 from .figures import requirement
@@ -108,8 +109,8 @@ class View:
         return self._checks[key]
 
     def unit(self, metric):
-        """The unit of a metric, "" where no check of the report uses it."""
-        return self._units.get(metric, "")
+        """The unit of a metric: of the report's own checks, else of the register; "" for one that neither knows."""
+        return self._units.get(metric) or (DEFINITIONS.get(metric) or {}).get("unit", "")
 
     def findings(self, host):
         """(check, whole finding), worst first, then in checklist order."""
@@ -141,14 +142,21 @@ class View:
         note = self.text("waiver_until", expires=expires, reason=reason) if expires else self.text("waiver", reason=reason)
         return f"{said} {note}".strip()
 
-    def sources(self, finding):
-        """Where the numbers came from, each place once."""
+    def sources(self, finding, check=None, facts=None):
+        """Where the numbers came from, each place once.
+
+        The evidence of a finding that passes isn't kept: there the facts that its metric is made of stand, with the host's own sources of
+        them where `facts` are at hand.
+        """
         seen = {}
         for entry in finding.get("evidence") or []:
             if isinstance(entry, dict) and entry.get("source"):
                 seen[display(entry["source"], 200)] = True
             elif isinstance(entry, str):
                 seen[display(entry, 200)] = True
+        if not seen and check is not None and finding.get("status") == "pass":
+            for source in (DEFINITIONS.get(check.metric) or {}).get("inputs", ()):
+                seen[_source_of(source, facts)] = True
         return ", ".join(seen)
 
     def reason(self, host):
@@ -170,6 +178,17 @@ class View:
 
     def verdict(self, host):
         return verdict_text(self.language, host.get("verdict"))
+
+
+def _source_of(source, facts):
+    """The place that a metric's input ("gpu.gpus[].ecc_mode") came from on this host, the input's own name where that isn't known."""
+    subject, _dot, field = source.partition(".")
+    document = facts.get(subject) if isinstance(facts, dict) else None
+    if not isinstance(document, dict):
+        return source
+    places = document.get("sources")
+    place = document.get("source") if subject == "gpu" else places.get(re.split(r"[.\[]", field)[0]) if isinstance(places, dict) else None
+    return display(place, 200) if isinstance(place, str) and place else source
 
 
 def report_without_serials(report):
