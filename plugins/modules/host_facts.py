@@ -191,7 +191,7 @@ ansible_facts:
                 serial: {description: Serial number of the board., type: str, returned: success, sample: "1650522000123"}
                 name: {description: Product name., type: str, returned: success, sample: NVIDIA H100 80GB HBM3}
                 bus_id: {description: PCI address., type: str, returned: success, sample: "0000:1b:00.0"}
-                device_id: {description: PCI device and vendor number., type: str, returned: success, sample: "0x233010de"}
+                device_id: {description: PCI device number., type: str, returned: success, sample: "0x2330"}
                 vbios_version: {description: Version of the video BIOS., type: str, returned: success, sample: 96.00.74.00.01}
                 compute_capability: {description: CUDA compute capability., type: str, returned: success, sample: "9.0"}
                 memory_kind: {description: "C(framebuffer), or C(unified) where GPU and host share their memory.",

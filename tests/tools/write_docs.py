@@ -71,7 +71,16 @@ def _limit_text(limit):
     if limit is None:
         return "–"
     ((comparison, bound),) = ((key, value) for key, value in limit.items() if key != "metric")
-    return "%s %s" % (comparison.replace("_", " "), ", ".join(map(str, bound)) if isinstance(bound, list) else bound)
+    return "%s %s" % (comparison.replace("_", " "), ", ".join(map(_bound_text, bound)) if isinstance(bound, list) else _bound_text(bound))
+
+
+def _bound_text(bound):
+    """A bound as it is written in a policy; sizes for people beside it."""
+    if isinstance(bound, bool):
+        return "true" if bound else "false"
+    if isinstance(bound, int) and bound >= 1 << 30:
+        return "%.4g TiB (%d bytes)" % (bound / (1 << 40), bound)
+    return str(bound)
 
 
 def _answers_text(answers):
