@@ -204,7 +204,7 @@ class CallbackModule(CallbackBase):
     def _warnings(self, data):
         for warning in data.get("warnings") or []:
             self._wipe()
-            self._display.warning(str(warning))
+            ansible_edge.warn(self._display, warning)
             self._draw()
 
     def _run_language(self):

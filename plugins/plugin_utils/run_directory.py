@@ -496,11 +496,10 @@ def find_run(output_dir, wanted="latest"):
 
 
 def interrupted_run(run):
-    """The newest run beside `run` that began later and has no report, its audit being interrupted; None without one."""
+    """The newest run beside `run`, the one that ``latest`` points to, that began later: interrupted before its report. None without one."""
     folder, own = os.path.split(os.path.abspath(run))
     later = [os.path.join(folder, entry) for entry in stored_runs(folder) if _RUN_ID.match(own) and entry > own]
-    begun = [path for path in later if os.path.isdir(os.path.join(path, "hosts"))]
-    return next((path for path in reversed(begun) if not os.path.lexists(os.path.join(path, "report.json"))), None)
+    return next((path for path in reversed(later) if os.path.isdir(os.path.join(path, "hosts"))), None)
 
 
 def is_newer_than_latest(run):

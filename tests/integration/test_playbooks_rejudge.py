@@ -73,11 +73,12 @@ def test_by_id_by_path_and_one_that_is_not_there(site):
     assert done.returncode == 2 and "no run 'nosuch'" in done.stdout and run in done.stdout
 
 
-def test_an_audit_that_was_interrupted_is_judged_though_latest_is_an_older_one(site):
+@pytest.mark.parametrize("tags", ["collect", "collect,judge"])
+def test_an_audit_that_was_interrupted_is_judged_though_latest_is_an_older_one(site, tags):
     site.inventory({"a": LOCAL})
     site.play("audit")
     before = written(site)
-    site.play("audit", "--tags", "collect")
+    site.play("audit", "--tags", tags)
     old, new = site.runs()
     assert site.latest.resolve().name == old
     done = again(site)
