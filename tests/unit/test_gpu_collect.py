@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts import gpu as module
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.facts.gpu import collect, parse_captured
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import nvidia_smi as smi
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import gpu_record, nvidia_smi_xml, run_program
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources import gpu_record, nvidia_smi_xml, nvml_reader, run_program
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.gpu_record import (
     absence, add_sample, bus_id, clean_text, error_code, program_name, reason_names)
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.host_files import HostFiles
@@ -485,6 +485,17 @@ def test_a_broken_binding_is_told_and_the_next_one_asked(monkeypatch):
     answer = module._read_nvml(0)
     assert (answer["source"], answer["code"], answer["text"]) == ("nvml-ctypes", None, "TypeError: no such thing")
     assert answer["notes"] == ["nvml: TypeError: no such thing", "nvml-ctypes: TypeError: no such thing"]
+
+
+def test_a_structure_of_another_shape_costs_its_own_fields_only():
+    api = types.SimpleNamespace(
+        nvmlInit=lambda: None, nvmlDeviceGetCount=lambda: 1, nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetName=lambda handle: "NVIDIA TEST", nvmlDeviceGetTemperature=lambda handle, kind: 31,
+        nvmlDeviceGetUtilizationRates=lambda handle: object())
+    gpu = nvml_reader.read(api, 0)["gpus"][0]
+    assert (gpu["status"], gpu["name"], gpu["temperature_celsius"], gpu["utilization_gpu_fraction"]) == ("ok", "NVIDIA TEST", 31, None)
+    assert gpu["absent"]["utilization_gpu_fraction"].startswith("failed: AttributeError")
+    assert gpu["absent"]["power_limit_watts"] == "not_supported"
 
 
 @pytest.mark.parametrize("name, code", [("NVMLError_GpuIsLost", 15), ("NVMLError_LibRmVersionMismatch", 18), ("NVMLError_NoPermission", 4),

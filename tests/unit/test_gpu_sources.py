@@ -23,6 +23,16 @@ options = json.loads(sys.argv[2])
 if options.pop("own_binding", False):
     bindings = gpu._bindings
     gpu._bindings = lambda: bindings()[1:]
+if "lacking" in options:
+    import types
+    import pynvml
+    class Old(types.ModuleType):
+        lacking = options.pop("lacking")
+        def __getattr__(self, name):
+            if name in self.lacking:
+                raise AttributeError(name)
+            return object if name == "c_nvmlValue_t" else getattr(pynvml, name)
+    sys.modules["pynvml"] = Old("pynvml")
 print(json.dumps(gpu.collect(**options)))
 """
 # What only one source can tell (docs/gpu-sources.md).
@@ -99,6 +109,22 @@ def test_equal_documents(ask, scenario):
     fields = _SMI_ONLY_NVML | _NVML_ONLY_SMI
     assert [without(gpu, fields) for gpu in program["gpus"]] == [without(gpu, fields) for gpu in package["gpus"]]
     assert {gpu["absent"].get("nvlinks") for gpu in program["gpus"]} == {"not_supported"}
+
+
+# What nvidia-ml-py 7 and 11, which distributions carry, don't have yet.
+LACKING = """nvmlMemory_v2 nvmlDeviceGetMarginTemperature c_nvmlGpuFabricInfo_t c_nvmlGpuFabricInfo_v2_t nvmlGpuFabricInfo_v2
+nvmlDeviceGetGpuFabricInfo nvmlDeviceGetGpuFabricInfoV c_nvmlEccSramErrorStatus_v1_t nvmlEccSramErrorStatus_v1
+nvmlDeviceGetSramEccErrorStatus nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetGraphicsRunningProcesses_v3 nvmlDeviceGetPciInfo_v3
+nvmlDeviceGetCurrentClocksEventReasons nvmlDeviceGetRowRemapperHistogram nvmlDeviceGetRemappedRows nvmlDeviceGetMigMode
+nvmlDeviceGetGpuMaxPcieLinkGeneration""".split()
+
+
+@pytest.mark.parametrize("scenario", [("h100x8",), ("h100x8", "fault-fabric"), ("h100x8", "fault-mig"), ("h100x8", "fault-pending-remap"),
+                                      ("h100x8", "fault-lost-gpu")], ids="+".join)
+def test_an_old_nvidia_ml_py_tells_as_much_as_a_new_one(ask, scenario):
+    pytest.importorskip("pynvml")
+    old, own = ask("nvml", *scenario, lacking=LACKING), ask("nvml-ctypes", *scenario)
+    assert old["source"] == "nvml" and dict(old, source=None, sources=None) == dict(own, source=None, sources=None)
 
 
 @pytest.mark.parametrize("which", ["nvml-ctypes", "nvidia-smi"])

@@ -53,7 +53,8 @@ def _bindings():
         import pynvml
         if not hasattr(pynvml, "nvmlInit"):
             raise ImportError("the module pynvml on this host is not nvidia-ml-py")
-        return pynvml
+        from ..sources.nvml_package import Completed
+        return Completed(pynvml)
 
     def own():
         from ..sources.nvml_ctypes import Binding

@@ -92,9 +92,9 @@ class Binding(object):
     nvmlEccSramErrorStatus_v1 = nvmlEccSramErrorStatus_v1
     nvmlMemory_v2 = nvmlMemory_v2
 
-    def __init__(self):
+    def __init__(self, path=None):
         self._library = None
-        for path in (LIBRARY,) + tuple("%s/%s" % (folder, LIBRARY) for folder in FOLDERS):
+        for path in (path,) if path else (LIBRARY,) + tuple("%s/%s" % (folder, LIBRARY) for folder in FOLDERS):
             try:
                 self._library = ctypes.CDLL(path)
                 break

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from .gpu_record import (NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean_text, device_id, error_code, error_text, finish, new_gpu,
+from .gpu_record import (FIELDS, NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean_text, device_id, error_code, error_text, finish, new_gpu,
                          program_name, put,
                          set_status, slowed_by_hardware)
 
@@ -116,6 +116,7 @@ class _Device(object):
 
     def __init__(self, api, handle, gpu):
         self.api, self.handle, self.gpu = api, handle, gpu
+        self.odd = None
 
     def call(self, name, *arguments):
         """-> (value, None) or (None, why)."""
@@ -315,31 +316,46 @@ def _read_gpu(api, index):
         set_status(gpu, "lost" if error_code(error) == GPU_IS_LOST else "error", error_text(error))
         return finish(gpu), False
     device = _Device(api, handle, gpu)
-    try:
-        _fill(device)
-    except (TypeError, ValueError, AttributeError) as error:
-        # A structure of another shape than the header says: this GPU's rest is unknown, the other GPUs are read.
-        set_status(gpu, "error", error_text(error))
+    for part in _PARTS:
+        try:
+            part(device)
+        except (TypeError, ValueError, AttributeError) as error:
+            # The binding's structures are of another shape than the header's: this part is unknown, and the GPU none the worse for it.
+            device.odd = device.odd or "failed: %s" % error_text(error)
+    for field in FIELDS if device.odd else ():
+        if gpu[field] is None:
+            gpu["absent"].setdefault(field, device.odd)
     corrupt = device.call("nvmlDeviceValidateInforom")[1]
     return finish(gpu), bool(corrupt and "inforom" in corrupt.lower())
 
 
-def _fill(device):
+def _identity(device):
     gpu = device.gpu
     pci, why = device.call("nvmlDeviceGetPciInfo")
     put(gpu, "bus_id", None if pci is None else bus_id(clean_text(getattr(pci, "busId", b"") or pci.busIdLegacy)), why)
     put(gpu, "device_id", None if pci is None else device_id(pci.pciDeviceId), why)
+    capability, why = device.call("nvmlDeviceGetCudaComputeCapability")
+    put(gpu, "compute_capability", None if capability is None else "%d.%d" % tuple(capability), why)
+
+
+def _table(device):
     for fields, name, arguments, converters in _CALLS:
         device.fields(fields, name, arguments, converters)
+
+
+def _use(device):
+    gpu = device.gpu
     # nvidia-ml-py names the members bar1Total and bar1Used.
     bar1, why = device.call("nvmlDeviceGetBAR1MemoryInfo")
     older = hasattr(bar1, "total")
     device.structure({"bar1_total_bytes": "total" if older else "bar1Total", "bar1_used_bytes": "used" if older else "bar1Used"}, bar1, why)
-    capability, why = device.call("nvmlDeviceGetCudaComputeCapability")
-    put(gpu, "compute_capability", None if capability is None else "%d.%d" % tuple(capability), why)
     rates, why = device.call("nvmlDeviceGetUtilizationRates")
     for field, attribute in (("utilization_gpu_fraction", "gpu"), ("utilization_memory_bandwidth_fraction", "memory")):
         put(gpu, field, None if rates is None else getattr(rates, attribute) / 100.0, why)
+
+
+def _by_field_values(device):
+    gpu = device.gpu
     values = _field_values(device, [_MEMORY_TEMPERATURE, _POWER_INSTANT, _SHUTDOWN_TLIMIT, _SLOWDOWN_TLIMIT, _RESET, _DRAIN,
                                     _RECOVERY_ACTION]
                            + [key for key, name in _COUNTERS])
@@ -354,11 +370,11 @@ def _fill(device):
     for draw, why in _field_values(device, [(_POWER_INSTANT, 1), (_POWER_AVERAGE, 1)]).values():
         if gpu["module_power_draw_watts"] is None:
             put(gpu, "module_power_draw_watts", None if draw is None else _watts(draw), why)
-    _memory(device)
     _clock_events(device, values)
     _recovery_action(gpu, values)
-    for part in (_sram, _fabric, _nvlinks, _mig, _processes):
-        part(device)
+
+
+_PARTS = (_identity, _table, _use, _memory, _by_field_values, _sram, _fabric, _nvlinks, _mig, _processes)
 
 
 def _versions(api):
