@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 
 from . import run_directory
+from .metrics.registry import mapping, maps
 from .waivers import as_moment
 
 MEASUREMENT_SCHEMA = "trainops.gpu_audit/measurement/1"
@@ -70,10 +71,10 @@ def select(measurements, facts, now, max_age_seconds):
 
 def _misfit(measurement, facts):
     """Why a measurement doesn't belong to this host as it is now: "machine", "gpus" or None."""
-    machine_id = (facts.get("platform") or {}).get("machine_id")
-    if measurement.get("machine_id") != machine_id:
+    if measurement.get("machine_id") != mapping(facts, "platform").get("machine_id"):
         return "machine"
-    measured = {uuid for uuid in measurement.get("gpu_uuids") or [] if isinstance(uuid, str)}
-    present = {gpu.get("uuid") for gpu in (facts.get("gpu") or {}).get("gpus") or [] if isinstance(gpu, dict) and gpu.get("uuid")}
+    uuids = measurement.get("gpu_uuids")
+    measured = {uuid for uuid in uuids if isinstance(uuid, str)} if isinstance(uuids, list) else set()
+    present = {gpu["uuid"] for gpu in maps(mapping(facts, "gpu"), "gpus") if isinstance(gpu.get("uuid"), str)} - {""}
     # A test of the disks or the network names no GPU and outlives an exchange of one.
     return "gpus" if measured and measured != present else None

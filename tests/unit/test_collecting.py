@@ -176,3 +176,13 @@ def test_stored_files_are_read_and_broken_ones_named(tmp_path):
     assert found == [measurement()]
     assert sorted(entry["file"] for entry in broken) == ["broken.json", "foreign.json", "link.json", "timeless.json"]
     assert measurement_store.read_all(str(tmp_path), "nobody") == ([], [])
+
+
+@pytest.mark.parametrize("facts", [
+    {"platform": "x", "gpu": [1]}, {"platform": {"machine_id": {}}, "gpu": {"gpus": {"a": 1}}}, {"gpu": {"gpus": [{"uuid": [1]}, 3]}}, {},
+])
+def test_facts_of_any_kind_are_compared_with_measurements(facts):
+    for uuids in (["GPU-1"], [["x"]], 5, None):
+        stored = measurement(gpu_uuids=uuids, target={"odd": 1})
+        current, stale = measurement_store.select([stored, measurement()], facts, NOW, 1e9)
+        assert not current and {entry["reason"] for entry in stale} == {"machine"}
