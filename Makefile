@@ -21,6 +21,8 @@ export GPU_AUDIT_MAKE_PYTHONS := $(value PYTHONS)
 export GPU_AUDIT_MAKE_ARCH := $(value ARCH)
 export GPU_AUDIT_MAKE_STEPS := $(value STEPS)
 unexport PYTHON INVENTORY LIMIT POLICY OUT RUN FORKS GATE EXTRA WHEELHOUSE PYTHONS ARCH STEPS
+# The names given on the command line, so that a mistyped one is told and not passed over.
+export GPU_AUDIT_MAKE_GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 
 # LANGUAGE is also what gettext reads ("de_DE:en"): from the environment only our own two words count.
 ifeq ($(origin LANGUAGE),command line)
@@ -32,31 +34,37 @@ endif
 
 TOOLS := tests/tools
 
+# The tool's file name follows. A Python that isn't there, doesn't run (a pyenv shim without its version) or is too old gets one clear line.
+TOOL = @"$$GPU_AUDIT_MAKE_PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 7))' 2> /dev/null || { \
+	echo "make $@: PYTHON: $$GPU_AUDIT_MAKE_PYTHON is not there, does not run, or is older than 3.7. Name another: make $@ PYTHON=python3.12" >&2; exit 2; }; \
+	exec "$$GPU_AUDIT_MAKE_PYTHON" $(TOOLS)/
+
 .PHONY: help audit gate rejudge venv wheelhouse test clean
 
 help: ## list what can be made
-	@$(PYTHON) $(TOOLS)/help.py
+	$(TOOL)help.py
 
 audit: ## audit this machine, or the hosts of INVENTORY, and write the report
-	@$(PYTHON) $(TOOLS)/audit.py audit
+	$(TOOL)audit.py audit
 
 gate: ## the same, and exit non-zero when a host is below the gate (GATE=fail, unproven or warn)
-	@$(PYTHON) $(TOOLS)/audit.py gate
+	$(TOOL)audit.py gate
 
 rejudge: ## judge a stored run again (RUN=folder, else the latest), touching no host
-	@$(PYTHON) $(TOOLS)/audit.py rejudge
+	$(TOOL)audit.py rejudge
 
 venv: ## only make or repair .venv
-	@$(PYTHON) $(TOOLS)/audit.py venv
+	$(TOOL)audit.py venv
 
 wheelhouse: ## fetch what an air-gapped machine needs (PYTHONS='3.11 3.12', ARCH=x86_64) into WHEELHOUSE (default: wheelhouse)
-	@$(PYTHON) $(TOOLS)/audit.py wheelhouse
+	$(TOOL)audit.py wheelhouse
 
 test: ## run every test that this machine allows (STEPS='unit lint' selects)
-	@$(PYTHON) $(TOOLS)/run_tests.py
+	$(TOOL)run_tests.py
 
 test-%: ## run one step of the tests: make test-unit, test-lint, test-sanity, ...
-	@$(PYTHON) $(TOOLS)/run_tests.py $*
+	$(TOOL)run_tests.py $*
 
-clean: ## remove .venv, .cache and the tests' output; runs are kept
-	rm -rf .venv .cache tests/output
+clean: ## remove .venv, .cache and the tests' output; runs are kept, and so is a .venv that was not made here
+	@if [ -L .venv ] || { [ -e .venv ] && [ ! -e .venv/gpu-audit.stamp ]; }; then echo ".venv was not made here and is left alone"; else rm -rf .venv; fi
+	rm -rf .cache tests/output

@@ -118,6 +118,8 @@ def test_a_stored_run_is_judged_again(user):
     ("LANGUAGE=french", "LANGUAGE: 'french' is none of en, zh"),
     ("FORKS=-1", "FORKS: a whole number above 0, not '-1'"),
     ("POLICY=./gone.yml", "POLICY: no such policy file"),
+    ("POLICY=trainin", "POLICY: no policy 'trainin' (did you mean training?)"),
+    ("INVENTRY=gone.yml", "there is no variable INVENTRY; did you mean INVENTORY?"),
     ("WHEELHOUSE=gone", "WHEELHOUSE: no such folder: gone"),
 ])
 def test_a_wrong_variable_is_one_clear_line(user, argument, words):
@@ -146,7 +148,7 @@ def test_a_broken_environment_is_repaired(user, damage):
         for link in (venv / "bin").glob("python*"):
             link.unlink()
     else:
-        (venv / "gpu-audit.stamp").unlink()
+        (venv / "gpu-audit.stamp").write_text("of other requirements")
     if damage == "packages":
         shutil.rmtree(venv / "lib")
     done = user.make("venv")

@@ -7,6 +7,7 @@ The variables of the make command come as GPU_AUDIT_MAKE_<NAME> in the environme
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import pathlib
@@ -22,11 +23,33 @@ PLAYBOOKS = ("audit", "gate", "rejudge")
 LANGUAGES = ("en", "zh")
 GATES = ("fail", "unproven", "warn")
 PREFIX = "GPU_AUDIT_MAKE_"
+POLICIES = environment.ROOT / "roles" / "audit" / "files" / "policies"
+NAMES = ("INVENTORY", "LIMIT", "POLICY", "OUT", "RUN", "FORKS", "LANGUAGE", "GATE", "EXTRA", "PYTHON", "WHEELHOUSE", "PYTHONS", "ARCH", "STEPS")
+# What a command would pass over in silence, and what to do instead.
+WITHOUT_EFFECT = {
+    ("audit", "RUN"): "an audit makes a run of its own; make rejudge judges a stored one",
+    ("audit", "GATE"): "make gate refuses hosts",
+    ("gate", "RUN"): "it gates what it audits; make rejudge judges a stored run",
+    ("rejudge", "LIMIT"): "a stored run is judged as a whole",
+    ("rejudge", "FORKS"): "no host is contacted",
+    ("rejudge", "GATE"): "make gate refuses hosts",
+}
 
 
 def read_variables(environ):
     """{name: value} of the make variables that are set and not empty."""
     return {name[len(PREFIX):]: value for name, value in environ.items() if name.startswith(PREFIX) and value}
+
+
+def check_names(command, variables):
+    """ToolError for a variable that this command takes no notice of, and for a name like one of ours with a slip of the finger in it."""
+    given = variables.get("GIVEN", "").split()
+    for name in given:
+        near = [] if name in NAMES else difflib.get_close_matches(name.upper(), NAMES, n=1, cutoff=0.8)
+        if near:
+            raise ToolError("there is no variable %s; did you mean %s?" % (name, near[0]))
+        if (command, name) in WITHOUT_EFFECT:
+            raise ToolError("%s has no effect here: %s" % (name, WITHOUT_EFFECT[command, name]))
 
 
 def _existing(name, value, what):
@@ -64,6 +87,11 @@ def policy_value(value):
     """A policy's name as it is; a file's path made absolute."""
     if "/" in value or value.endswith((".yml", ".yaml")):
         return _existing("POLICY", value, "policy file")
+    shipped = sorted(path.stem for path in POLICIES.glob("*.yml"))
+    if value not in shipped:
+        near = difflib.get_close_matches(value, shipped, n=1)
+        raise ToolError("POLICY: no policy %r%s; there are %s, or give a file (ours.yml)"
+                        % (value, " (did you mean %s?)" % near[0] if near else "", ", ".join(shipped)))
     return value
 
 
@@ -169,6 +197,7 @@ def main(arguments):
     command = arguments[0] if len(arguments) == 1 else ""
     variables = read_variables(os.environ)
     try:
+        check_names(command, variables)
         if command in PLAYBOOKS:
             return run_playbook(command, variables)
         if command == "wheelhouse":

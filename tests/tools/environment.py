@@ -128,6 +128,7 @@ def ensure_venv(folder, requirements, python, version, wheelhouse=None, quiet=Fa
     with _locked(folder):
         if is_ready(folder, stamp):
             return folder
+        _refuse_foreign(folder)
         _create(folder, python, version, wheelhouse)
         started = time.monotonic()
         names = ", ".join(pathlib.Path(path).name for path in requirements)
@@ -143,17 +144,35 @@ def ensure_venv(folder, requirements, python, version, wheelhouse=None, quiet=Fa
     return folder
 
 
+def _refuse_foreign(folder):
+    """ToolError unless a folder may be emptied: it holds nothing, or the stamp that only environments made here have, or lies in our cache."""
+    if folder.is_symlink():
+        raise ToolError("%s is in the way: it is a link to %s, which was not made here. Remove the link and run the command again."
+                        % (folder, os.readlink(str(folder))))
+    if folder.exists() and not folder.is_dir() or CACHE not in folder.parents and folder.is_dir() and any(folder.iterdir()) \
+            and not (folder / STAMP).is_file():
+        raise ToolError("%s is in the way: it was not made here. Move it away and run the command again." % folder)
+
+
+def _empty(folder):
+    """Clear the folder but for a stamp that fits nothing: when the making is interrupted, the next command knows the remains for ours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / STAMP).write_text("unfinished\n")
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(str(entry))
+        elif entry.name != STAMP:
+            entry.unlink()
+
+
 def _create(folder, python, version, wheelhouse):
-    """An empty virtual environment with pip. A broken one is cleared; a folder that is none is left alone."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").is_file() and not (folder / "bin").is_dir():
-        raise ToolError("%s is in the way: it is no virtual environment. Move it away and run the command again." % folder)
+    """An empty virtual environment with pip, in place of whatever the folder held."""
     say("  making %s with Python %s" % (folder.name if folder.parent == ROOT else folder.relative_to(ROOT), version[2]))
     pip_wheel = sorted(pathlib.Path(wheelhouse).glob("pip-*.whl")) if wheelhouse else []
     if not _has_ensurepip(python) and not pip_wheel:
         install_venv_package(python, version)
-    arguments = [str(python), "-m", "venv", "--clear", str(folder)]
-    if pip_wheel:
-        arguments.insert(4, "--without-pip")
+    _empty(folder)
+    arguments = [str(python), "-m", "venv"] + (["--without-pip"] if pip_wheel else []) + [str(folder)]
     made = subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
     if made.returncode != 0:
         raise ToolError("%s failed: %s" % (" ".join(arguments), made.stdout.strip()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -173,13 +174,18 @@ class Board:
                 say("  running   " + ", ".join("%s (%d s)" % (name, now - began) for name, began in sorted(self.running.items())))
 
 
+def plain(text):
+    """Text without the colours and other orders to a terminal that tools write: the summary may go to a file."""
+    return re.sub(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z^_])", "", text)
+
+
 def _print_tail(log, lines=25):
     try:
         text = log.read_bytes().decode("utf-8", "replace").rstrip().splitlines()
     except OSError:
         return
     for line in text[-lines:]:
-        say("    | " + line[:200])
+        say("    | " + plain(line)[:200])
 
 
 def run_all(steps, before=None, workers=2):

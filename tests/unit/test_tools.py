@@ -60,6 +60,7 @@ def test_a_shipped_policy_and_a_host_list_are_taken_by_name():
     ({"FORKS": "many"}, "FORKS: a whole number above 0, not 'many'"),
     ({"FORKS": "0"}, "FORKS: a whole number above 0"),
     ({"POLICY": "ours.yml"}, "POLICY: no such policy file: ours.yml"),
+    ({"POLICY": "trainin"}, "POLICY: no policy 'trainin' (did you mean training?); there are base, finetuning, inference,"),
     ({"RUN": "gone"}, "RUN: no such run folder: gone"),
     ({"EXTRA": "-e 'a"}, "EXTRA: No closing quotation"),
     ({"OUT": "{{ x }}"}, "OUT: Ansible would take this for a template"),
@@ -69,6 +70,22 @@ def test_a_wrong_value_says_which_and_why(variables, words, tmp_path, monkeypatc
     with pytest.raises(environment.ToolError) as caught:
         audit.playbook_arguments("audit", variables)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(("command", "given", "words"), [
+    ("rejudge", "LIMIT", "LIMIT has no effect here: a stored run is judged as a whole"),
+    ("audit", "GATE", "GATE has no effect here: make gate refuses hosts"),
+    ("audit", "INVENTRY", "no variable INVENTRY; did you mean INVENTORY?"),
+    ("gate", "inventory", "no variable inventory; did you mean INVENTORY?"),
+])
+def test_a_variable_that_would_change_nothing_is_refused(command, given, words):
+    with pytest.raises(environment.ToolError) as caught:
+        audit.check_names(command, {"GIVEN": "OUT " + given})
+    assert words in str(caught.value)
+
+
+def test_variables_of_other_programs_pass():
+    audit.check_names("audit", {"GIVEN": "PIP_INDEX_URL HTTPS_PROXY PYTHONPATH SHELL LANG", "RUN": "of the environment"})
 
 
 @pytest.mark.parametrize(("name", "words"), [("a,b.yml", "comma"), ("$HOME.yml", "value of a variable")])
@@ -166,6 +183,68 @@ def test_without_ensurepip_an_ordinary_user_gets_the_command(monkeypatch):
         environment.install_venv_package("/usr/bin/python3.11", (3, 11, "3.11.2"))
 
 
+def foreign(folder):
+    """What a user may have under the name of our environment: her own one, files, a link to another."""
+    (folder / "mine" / "bin").mkdir(parents=True)
+    (folder / "mine" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    (folder / "files").mkdir()
+    (folder / "files" / "notes.txt").write_text("keep me")
+    (folder / "theirs").mkdir()
+    (folder / "theirs" / environment.STAMP).write_text("another checkout's")
+    (folder / "link").symlink_to(folder / "theirs")
+    (folder / "dangling").symlink_to(folder / "gone")
+    (folder / "file").write_text("keep me")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["mine", "files", "link", "dangling", "file"])
+def test_an_environment_that_was_not_made_here_is_left_alone(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(environment, "CACHE", tmp_path / "cache")
+    folder = foreign(tmp_path)
+    before = sorted((str(path), path.is_file() and path.read_text()) for path in folder.rglob("*"))
+    with pytest.raises(environment.ToolError, match="is in the way"):
+        environment.ensure_venv(folder / name, [], sys.executable, (3, 11, "3.11.0"))
+    after = sorted((str(path), path.is_file() and path.read_text()) for path in folder.rglob("*") if "cache" not in str(path))
+    assert after == before
+
+
+def test_an_interrupted_environment_of_ours_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(environment, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    ours, made = tmp_path / ".venv", []
+    ours.mkdir()
+    (ours / environment.STAMP).write_text("of older requirements")
+    (ours / "lib").mkdir()
+    monkeypatch.setattr(environment, "_has_ensurepip", lambda python: True)
+    monkeypatch.setattr(environment.subprocess, "run", lambda *args, **more: made.append(sorted(os.listdir(ours))) or sys.exit("interrupted"))
+    for _attempt in range(2):
+        with pytest.raises(SystemExit):
+            environment.ensure_venv(ours, [], sys.executable, (3, 11, "3.11.0"))
+    assert made == [[environment.STAMP]] * 2
+
+
+def test_clean_removes_only_an_environment_of_ours(tmp_path):
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    for name, kept in (("mine", True), ("link", True), ("theirs", False)):
+        folder = foreign(tmp_path / name)
+        (folder / name).rename(tmp_path / ".venv")
+        done = subprocess.run(["make", "-C", str(tmp_path), "clean"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and os.path.lexists(tmp_path / ".venv") is kept, done.stderr
+        assert ("left alone" in done.stdout) is kept
+        if kept:
+            (tmp_path / ".venv").rename(tmp_path / ("was " + name))
+    assert (tmp_path / "link" / "theirs" / environment.STAMP).is_file()
+
+
+@pytest.mark.parametrize("target", ["audit", "test", "help"])
+def test_a_python_that_is_not_there_is_one_clear_line(target):
+    done = subprocess.run(["make", "--no-print-directory", "-C", str(ROOT), target, "PYTHON=/no where/python"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("make: ***")]
+    assert done.returncode == 2 and len(lines) == 1, done.stderr
+    assert lines[0].startswith("make %s: PYTHON: /no where/python is not there" % target) and "PYTHON=python3.12" in lines[0]
+
+
 def test_a_python_too_old_is_refused_with_what_to_do(tmp_path):
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\necho 3 9 3.9.2\n")
@@ -215,6 +294,13 @@ def test_the_summary_ends_with_the_count(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "3 passed, 0 failed, 1 skipped"
     assert any("not root" in line for line in lines)
+
+
+def test_the_end_of_a_log_is_shown_without_orders_to_the_terminal(tmp_path, capsys):
+    log = tmp_path / "x.log"
+    log.write_bytes(b"\x1b[1;31mFAILED\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b[2Kend\x1bM\n")
+    runner._print_tail(log)
+    assert capsys.readouterr().out == "    | FAILED link end\n"
 
 
 @pytest.mark.parametrize("outcome", [runner.Outcome(3, 1, 0, []), runner.Outcome(0, 0, 2, [])])
