@@ -187,10 +187,19 @@ def host_inputs(name, groups, values, problems, thresholds):
     for field in ("policy", "workload", "expected", "waivers"):
         value = values.get("gpu_audit_" + field)
         if value not in (None, ""):
-            inputs[field] = value
-    inputs["thresholds"] = thresholds
+            inputs[field] = _writable(value)
+    inputs["thresholds"] = _writable(thresholds)
     inputs["errors"] = [{"variable": variable, "message": problems[variable]} for variable in sorted(problems)]
     return inputs
+
+
+def _writable(value):
+    """A variable's value with numbers that JSON can't write (YAML's .nan and .inf) as words: judging says of them that they are none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _writable(item) for key, item in value.items()}
+    return [_writable(item) for item in value] if isinstance(value, list) else value
 
 
 def shape_problems(values):

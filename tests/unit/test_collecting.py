@@ -120,6 +120,14 @@ def test_a_wrong_switch_is_named_and_never_taken_for_off(wrong):
         collecting.checked_settings({**collecting.RUN_VARIABLES, **wrong})
 
 
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_json_can_not_write_spoil_no_inputs(odd):
+    values = {"gpu_audit_expected": {"gpu_count": odd}, "gpu_audit_waivers": {"gpu.count": {"reason": "x", "expires": odd}}}
+    given = collecting.thresholds_list({"t": {"gpu.count": {"warn": odd, "fail": {"one_of": [odd]}}}}, ["t"])
+    inputs = collecting.host_inputs("n", [], values, {"t": "needs a number"}, given)
+    assert str(odd) in run_directory.to_json(inputs).decode() and inputs["errors"]
+
+
 def test_settings_of_a_run():
     good = collecting.checked_settings(dict(collecting.RUN_VARIABLES, gpu_audit_formats="html, csv", gpu_audit_hide_serials="yes"))
     assert good["gpu_audit_formats"] == ["html", "csv"] and good["gpu_audit_hide_serials"] is True
