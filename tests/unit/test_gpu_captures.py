@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import re
@@ -275,18 +276,20 @@ def test_other_outputs_of_nvidia_smi_are_refused_with_the_one_that_is_wanted(cap
 ARGUED = {"gpu.persistence_off", "gpu.pcie_width", "power.limit_fraction"}
 
 
+def fit(document, facts):
+    """Puts GPUs into the facts of a host that is made for them."""
+    vram = sum(gpu["memory_total_bytes"] or 0 for gpu in document["gpus"])
+    facts["gpu"] = document
+    facts["cpu"].update(usable_cores=8 * len(document["gpus"]))
+    facts["memory"].update(total_bytes=4 * vram, usable_bytes=4 * vram)
+    facts["software"].update(driver_version=document["driver_version"], driver_module_version=document["driver_version"],
+                             cuda_toolkits=[], python_environments=[])
+
+
 def test_a_healthy_capture_makes_a_ready_host(captures):
     for path in sorted((captures / FOLDER).glob("*.xml")):
         document = document_of(path.parent, path.name)
-        vram = sum(gpu["memory_total_bytes"] or 0 for gpu in document["gpus"])
-
-        def fit(facts, document=document, vram=vram):
-            facts["gpu"] = document
-            facts["cpu"].update(usable_cores=8 * len(document["gpus"]))
-            facts["memory"].update(total_bytes=4 * vram, usable_bytes=4 * vram)
-            facts["software"].update(driver_version=document["driver_version"], driver_module_version=document["driver_version"],
-                                     cuda_toolkits=[], python_environments=[])
-        made, inputs = judging.host(change=fit)
+        made, inputs = judging.host(change=functools.partial(fit, document))
         inputs["expected"] = {"gpu_count": len(document["gpus"])}
         entry = judging.judged(made, inputs)
         findings = {found["check"]: found for found in entry["findings"] if found["status"] in ("warn", "fail")}
