@@ -115,6 +115,25 @@ def test_limit_asks_only_for_those(site):
     assert done.returncode == 2 and site.verdicts() == {"a-broken": "error", "b-dead": "unreachable"}
 
 
+@pytest.mark.parametrize("playbook", ["audit", "gate"])
+@pytest.mark.parametrize("hosts, arguments", [
+    ({}, ()), ({"a": LOCAL, "b": LOCAL}, ("-e", "gpu_audit_hosts=nobody")), ({"a": LOCAL, "b": LOCAL}, ("-e", "gpu_audit_hosts=a", "--limit", "b")),
+])
+def test_where_there_is_no_host_nothing_passes(site, playbook, hosts, arguments):
+    site.inventory(hosts)
+    done = site.play(playbook, *arguments)
+    assert done.returncode != 0 and "no host to audit" in done.stdout and "Traceback" not in done.stdout
+    assert not site.output.exists()
+
+
+def test_the_hosts_of_a_play_may_be_a_pattern_a_list_or_this_machine(site):
+    site.inventory({"a": LOCAL, "b": LOCAL, "c": LOCAL}, groups={"rack1": ["a", "b"]})
+    assert site.play("gate", "-e", "gpu_audit_hosts=rack1:!b").returncode == 0 and list(site.verdicts()) == ["a"]
+    assert site.play("gate", "-e", '{"gpu_audit_hosts": ["a", "c"]}').returncode == 0 and list(site.verdicts()) == ["a", "c"]
+    everywhere = json.dumps({"gpu_audit_hosts": "localhost", "gpu_audit_policy": "lenient.yml", "gpu_audit_output_dir": str(site.output)})
+    assert site.play("gate", "-e", everywhere, inventory=False).returncode == 0 and list(site.verdicts()) == ["localhost"]
+
+
 def test_every_host_dead(site):
     site.inventory({"one": DEAD, "two": DEAD})
     assert site.play("audit").returncode == 0
