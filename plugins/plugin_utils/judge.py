@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 
-from . import causes, documents, findings, messages, metrics, policy as policy_module, verdict as verdict_module, workload
+from . import causes, documents, findings, messages, metrics, numbers, policy as policy_module, verdict as verdict_module, workload
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 
 SCHEMA = "trainops.gpu_audit/report/1"
@@ -135,7 +135,7 @@ def _expected(value):
         elif entry is not None and key != "gpu_name":
             if isinstance(entry, str) and entry.strip().isdecimal() and len(entry) < 9:
                 entry = int(entry)
-            if type(entry) is not int or not 0 <= entry < 2**31:
+            if not numbers.is_whole(entry) or not 0 <= entry < 2**31:
                 message = "gpu_audit_expected.%s must be a whole number, not %s" % (key, repr(value[key])[:80])
                 problems.append({"kind": "expected", "message": message})
             else:

@@ -6,6 +6,17 @@ from __future__ import annotations
 
 LARGEST = 2**100
 
+
+def is_whole(value):
+    """Whether a value is a whole number: true and false, which isinstance() takes for 1 and 0, are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value):
+    """Whether a value is a number, finite or not; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 # unit key -> text behind the number. Bytes, fractions, truth and words have forms of their own.
 UNITS = {
     "bytes": None,

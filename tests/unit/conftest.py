@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -19,6 +21,7 @@ def _import_root():
     if ROOT.parts[-3:] == ("ansible_collections", "trainops", "gpu_audit"):
         return ROOT.parents[2]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gpu-audit-import-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "ansible_collections" / "trainops").mkdir(parents=True)
     os.symlink(ROOT, folder / "ansible_collections" / "trainops" / "gpu_audit")
     return folder

@@ -20,7 +20,7 @@ def test_text_gives_the_document():
         document = read(text)
         assert (document["state"], document["source"], document["driver_version"],
                 document["gpus"][0]["name"]) == ("ok", "nvidia-smi", "570.00", "NVIDIA TEST")
-        assert type(document["gpus"][0]["name"]) is str and document["pci_device_count"] is None
+        assert document["gpus"][0]["name"].__class__ is str and document["pci_device_count"] is None
         assert json.loads(json.dumps(document)) == document
 
 

@@ -7,6 +7,7 @@ Bits as in NVML's nvmlClocksEventReason*: 0x8 hardware slowdown, 0x20 software t
 
 from __future__ import annotations
 
+from ..numbers import is_whole
 from .per_gpu import evidence, read
 from .registry import define, mapping, number
 
@@ -34,7 +35,7 @@ def _masks(gpu, _field):
     masks = gpu.get("clock_event_reasons_masks")
     if not isinstance(masks, list) or not masks:
         masks = [gpu.get("clock_event_reasons_mask")]
-    known = [mask for mask in masks if type(mask) is int and 0 <= mask < 2**64]
+    known = [mask for mask in masks if is_whole(mask) and 0 <= mask < 2**64]
     return known or None
 
 

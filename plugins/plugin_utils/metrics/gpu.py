@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from ..numbers import is_whole
 from .registry import amount, define, gpu_label, maps, text
 
 define(
@@ -128,7 +129,7 @@ def _derive_without_hardware(state):
 
 def _difference(state, present):
     wanted = state.expected.get("gpu_count")
-    if isinstance(wanted, bool) or not isinstance(wanted, int):
+    if not is_whole(wanted):
         state.not_applicable("gpu.count_difference", "absent.no_expectation", field="gpu_count")
         return
     state.value(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ..numbers import is_whole
 from .catalogue import find_board
 from .gpu import is_virtual_gpu, under_load
 from .per_gpu import evidence, read
@@ -64,7 +65,7 @@ def derive(state):
 
 def _expected_width(state):
     wanted = state.expected.get("pcie_width")
-    return wanted if type(wanted) is int else None
+    return wanted if is_whole(wanted) else None
 
 
 def _derive_width(state):
@@ -136,7 +137,7 @@ def _active_links(gpu, field):
 def _derive_nvlinks(state):
     name = "gpu.nvlinks_missing"
     wanted = state.expected.get("nvlinks")
-    if type(wanted) is not int:
+    if not is_whole(wanted):
         state.not_applicable(name, "absent.no_expectation", field="nvlinks")
         return
     reading = read(state, name, "nvlinks_active_count", _active_links)

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import math
-
 from .. import workload
+from ..numbers import is_number
 
 DEFINITIONS = {}
 
@@ -32,11 +31,8 @@ def definition(name):
 def number(container, key):
     """container[key] where it is a finite number of sane size and no truth value, else None."""
     value = container.get(key)
-    if type(value) is int:
-        return value if -NUMBER_LIMIT < value < NUMBER_LIMIT else None
-    if type(value) is float:
-        return value if math.isfinite(value) and abs(value) < NUMBER_LIMIT else None
-    return None
+    # Neither infinity nor what is no number at all lies between the limits.
+    return value if is_number(value) and -NUMBER_LIMIT < value < NUMBER_LIMIT else None
 
 
 def amount(container, key):

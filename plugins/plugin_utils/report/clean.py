@@ -14,6 +14,8 @@ import json
 import math
 import re
 
+from .. import numbers
+
 NAME_LIMIT = 120
 TEXT_LIMIT = 1000
 
@@ -85,4 +87,4 @@ def pick(value, language):
 
 def is_number(value):
     """Whether this is a finite number (a bool is not)."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return numbers.is_number(value) and math.isfinite(value)

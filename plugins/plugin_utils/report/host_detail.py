@@ -7,7 +7,7 @@ Gives finished, escaped HTML; the page holds it as it is (small fleets) or packe
 
 from __future__ import annotations
 
-from .. import workload
+from .. import numbers, workload
 from .clean import for_html, pick
 from .figures import exact, human
 from .view import FIVE, item_text, status_text
@@ -72,7 +72,7 @@ def figure(value, unit, language):
     """A number for people; the stored value under the pointer."""
     shown = human(value, unit, language)
     stored = exact(value, unit)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and stored != shown:
+    if numbers.is_number(value) and stored != shown:
         return f'<data value="{for_html(value)}" title="{for_html(stored)}">{for_html(shown)}</data>'
     return for_html(shown, 300)
 
