@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+import collections
+import re
+
 from . import messages
 from .metrics.registry import DEFINITIONS
 from .numbers import format_number
-from .findings import show
+from .findings import SIZING_CHECKS, show
+from .policy import CHECKLIST
 
 # A failing check that follows from another failing check of the same host: mending the other mends it.
 FOLLOWS_FROM = {
@@ -30,6 +34,11 @@ FOLLOWS_FROM = {
 # Checks whose causes are whole statements ("driver 470 is too old ..."): a headline needs no title before them.
 STATEMENTS = ("software.driver_support", "gpu.count")
 _UNDOCUMENTED = ("unreachable", "error", "not_tried")
+# Kinds of errors that lie in the variables and policies of the audit, not in the host.
+SETTINGS_KINDS = frozenset(("settings", "template", "policy", "workload", "expected", "waiver"))
+_ERROR_TITLES = ("no_python", "module_failed", "timeout")
+# Different words of one cause that its line tells.
+_DETAILS = 3
 
 
 def find(entries, policies, language, partial=False):
@@ -81,16 +90,30 @@ def _gpus(entry):
 def _host_causes(entry):
     """{(check, status, what tells it from other causes of that check): finding} of one host."""
     if entry["verdict"] in _UNDOCUMENTED and not entry["findings"]:
-        kind = entry["errors"][-1]["kind"] if entry["verdict"] == "error" and entry["errors"] else ""
-        return {("host." + entry["verdict"], "fail", kind): None}
+        # What can't be reached has one remedy, whatever ssh said; an error has as many as there are errors.
+        what = (error_kind(entry), _without_its_own(entry["reason"], entry["name"])) if entry["verdict"] == "error" else ""
+        return {("host." + entry["verdict"], "fail", what): None}
     bad = {finding["check"]: finding for finding in entry["findings"] if finding["status"] in ("fail", "warn")}
     causes = {}
     for name, finding in bad.items():
         if follows(name, bad):
             continue
-        actual = finding.get("actual")
-        causes[(name, finding["status"], finding.get("cause") or (actual if isinstance(actual, str) else ""))] = finding
+        # One cause a remedy: a driver that hangs takes another one than a driver that isn't loaded. The note on the form's base figures
+        # is no remedy.
+        remedy = "" if name in SIZING_CHECKS else finding.get("advice") or ""
+        causes[(name, finding["status"], remedy)] = finding
     return causes
+
+
+def error_kind(entry):
+    """What went wrong with a host whose verdict is error: "settings", or the kind of its document's error."""
+    kind = entry["errors"][-1]["kind"] if entry["errors"] else ""
+    return "settings" if kind in SETTINGS_KINDS else kind
+
+
+def _without_its_own(reason, name):
+    """A reason without what differs from host to host: its name, numbers of processes and temporary files."""
+    return re.sub(r"[0-9a-f]*\d[0-9a-f.]*", "#", reason.replace(name, "#"))
 
 
 def follows(name, bad):
@@ -102,11 +125,13 @@ def _cause(key, group, checks, language):
     name, status, what = key
     cause = {"check": name, "status": status, "hosts": group["hosts"], "gpus": group["gpus"], "frees": group["frees"], "command": None}
     if name.startswith("host."):
-        verdict = name[5:]
+        told = name[5:]
+        if told == "error" and what[0] in ("settings", *_ERROR_TITLES):
+            told += "." + what[0]
         cause.update(
-            title=messages.text(language, "cause." + verdict),
+            title=messages.text(language, "cause." + told),
             detail=group["entry"]["reason"],
-            advice=messages.text(language, "cause.advice." + verdict),
+            advice=messages.text(language, "cause.advice." + told),
         )
         return cause
     check = checks[name]
@@ -114,19 +139,22 @@ def _cause(key, group, checks, language):
     advice = {finding.get("advice") for finding in group["findings"]}
     cause.update(
         title=check["title"][language],
-        detail=_detail(check, group["findings"], what, language),
+        detail=_detail(check, group["findings"], language),
         advice=first["advice"] if len(advice) == 1 and first.get("advice") else (check["advice"] or {}).get(language),
         command=check["command"],
     )
     return cause
 
 
-def _detail(check, found, what, language):
-    """What the hosts of one cause have in common: a word, or the span of their figures beside what is required."""
+def _detail(check, found, language):
+    """What the hosts of one cause say: words (the commonest first, with how many hosts), or the span of their figures beside what is
+    required.
+    """
     definition = DEFINITIONS.get(check["metric"] or "")
     unit = definition["unit"] if definition else ""
-    if what:
-        return messages.word(language, what)
+    words = [_words(finding, language) for finding in found]
+    if all(words):
+        return _commonest(words, language)
     figures = [finding["actual"] for finding in found if isinstance(finding.get("actual"), (int, float))]
     if not figures:
         return show(found[0].get("actual"), unit, language)
@@ -134,6 +162,24 @@ def _detail(check, found, what, language):
     actual = low if low == high else messages.text(language, "cause.range", low=low, high=high)
     required = found[0].get("required")
     return messages.text(language, "cause.numeric", actual=actual, required=required) if required else actual
+
+
+def _words(finding, language):
+    """What a finding says in words, None for one that gives a figure."""
+    actual = finding.get("actual")
+    return finding.get("cause") or (messages.word(language, actual) if isinstance(actual, str) else None)
+
+
+def _commonest(words, language):
+    """Different words in one line, each with its number of hosts where there are several."""
+    counted = collections.Counter(words)
+    if len(counted) == 1:
+        return words[0]
+    ordered = sorted(counted, key=lambda word: (-counted[word], word))
+    said = [messages.text(language, "cause.counted", detail=word, count=counted[word]) for word in ordered[:_DETAILS]]
+    if len(ordered) > _DETAILS:
+        said.append(messages.text(language, "finding.more", count=len(ordered) - _DETAILS))
+    return ("；" if language == "zh" else "; ").join(said)
 
 
 def _unanswered(entries, checks, language):
@@ -151,8 +197,26 @@ def _unanswered(entries, checks, language):
         {"item": checks[name]["item"] if name in checks else "", "check": name, "reason": reason, "advice": advice, "hosts": hosts}
         for (name, reason, advice), hosts in groups.items()
     ]
+    for (item, policy), hosts in _unasked(entries, checks).items():
+        reason = messages.text(language, "absent.nothing_asked", item=messages.text(language, "item." + item), policy=policy)
+        found.append({"item": item, "check": "", "reason": reason, "advice": messages.text(language, "answer.policy"), "hosts": hosts})
     found.sort(key=lambda entry: (-len(entry["hosts"]), entry["check"], entry["reason"]))
     return found
+
+
+def _unasked(entries, checks):
+    """{(item, policy): hosts} of items that are unknown though no check of them is: the policy has none that answers."""
+    groups = {}
+    for index, entry in enumerate(entries):
+        if not entry["findings"]:
+            continue
+        open_items = {
+            checks[finding["check"]]["item"] for finding in entry["findings"] if finding["status"] == "unknown" and finding["check"] in checks
+        }
+        for item in entry["unanswered"]:
+            if item in CHECKLIST and item not in open_items:
+                groups.setdefault((item, entry["policy"]), []).append(index)
+    return groups
 
 
 def _headline(entries, found, policies, language, partial):
@@ -170,7 +234,9 @@ def _headline(entries, found, policies, language, partial):
     parts = [messages.text(language, "headline.ready", ready=counts.get("ready", 0) + warned, hosts=len(entries), purpose=purpose)]
     if warned:
         parts.append(messages.text(language, "headline.warnings", count=warned))
-    for verdict in ("unreachable", "error", "not_tried"):
+    counts["settings"] = sum(1 for entry in entries if entry["verdict"] == "error" and error_kind(entry) == "settings")
+    counts["error"] = counts.get("error", 0) - counts["settings"]
+    for verdict in ("unreachable", "error", "settings", "not_tried"):
         if counts.get(verdict):
             parts.append(messages.text(language, "headline." + verdict, count=counts[verdict]))
     failing = counts.get("not_ready", 0)

@@ -24,6 +24,8 @@ SIZING_CHECKS = frozenset(
         "network.concurrency_ratio",
     )
 )
+# Nobody measured it or filled it in: only work that needs the answer is asked for it.
+_NOT_BEGUN = ("absent.not_measured", "absent.form")
 _ANSWERS = {"absent.form": "answer.form", "absent.tool_missing": "answer.tool"}
 EVIDENCE_IN_MESSAGE = 4
 EVIDENCE_LIMIT = 8
@@ -98,12 +100,12 @@ def judge(name, check, context):
         metric = context.values.get(check["metric"])
         if metric is None:
             return _absent(name, check, context.absent[check["metric"]], context)
-    status = _status(check, metric["value"])
-    if status is None:
+    level = _level(check, metric["value"])
+    if level is None:
         return _absent(
             name, check, {"status": "unknown", "reason": "absent.not_comparable", "params": {"value": str(metric["value"])[:80]}}, context
         )
-    return _finding(name, check, metric, status, context)
+    return _finding(name, check, metric, level, context)
 
 
 def _expression(source, context):
@@ -114,9 +116,8 @@ def _expression(source, context):
         return {"status": "unknown", "reason": "absent.expression_failed", "params": {"error": str(error)}}
 
 
-def _status(check, value):
-    """pass, warn or fail; None where value and limit can't be compared."""
-    status = "pass"
+def _level(check, value):
+    """The limit that the value breaks: fail or warn, pass where neither; None where value and limit can't be compared."""
     for level in ("fail", "warn"):
         limit = check[level]
         if limit is None:
@@ -125,11 +126,15 @@ def _status(check, value):
         if bad is None:
             return None
         if bad:
-            status = level
-            break
-    if status == "fail" and check["max_status"] != "fail":
-        status = check["max_status"]
-    return "pass" if check["max_status"] == "pass" else status
+            return level
+    return "pass"
+
+
+def _status(check, level):
+    """The status of a broken limit, no worse than the check may be."""
+    if check["max_status"] == "pass":
+        return "pass"
+    return check["max_status"] if level == "fail" else level
 
 
 def _absent(name, check, absence, context):
@@ -137,6 +142,8 @@ def _absent(name, check, absence, context):
     language = context.language
     if absence["status"] == "not_applicable":
         return {"check": name, "status": "not_applicable"}
+    if isinstance(check["answers"], list) and not answers(check, context.leanings) and absence["reason"] in _NOT_BEGUN:
+        return {"check": name, "status": "not_applicable", "message": messages.text(language, "absent.not_asked")}
     finding = {"check": name, "status": "unknown", "message": messages.text(language, absence["reason"], **absence["params"])}
     if answers(check, context.leanings):
         finding["answers"] = True
@@ -175,12 +182,12 @@ def show(value, unit, language):
     return shown[:VALUE_LIMIT]
 
 
-def required_text(check, language):
+def required_text(check, language, level="warn"):
     """What passes: the opposite of the warn limit, else of the fail limit; the good word of a metric of words; "" where the check only
-    informs.
+    informs. `level` fail: the fail limit first, for a value that broke it.
     """
     warn, fail = check["warn"], check["fail"]
-    limit = warn or fail
+    limit = fail or warn if level == "fail" else warn or fail
     if limit is None:
         return ""
     definition = DEFINITIONS.get(check["metric"] or "")
@@ -197,12 +204,12 @@ def required_text(check, language):
     return format_required(limit, unit, language, check["tolerance"])
 
 
-def _finding(name, check, metric, status, context):
-    language, value = context.language, metric["value"]
+def _finding(name, check, metric, level, context):
+    language, value, status = context.language, metric["value"], _status(check, level)
     definition = DEFINITIONS.get(check["metric"] or "")
     unit = definition["unit"] if definition else ""
     finding = {"check": name, "status": status, "actual": rounded(value)}
-    required = required_text(check, language)
+    required = required_text(check, language, "warn" if status == "pass" else level)
     if required:
         finding["required"] = required
     if status == "pass":
@@ -230,7 +237,9 @@ def _finding(name, check, metric, status, context):
     if metric.get("advice"):
         finding["advice"] = messages.text(language, metric["advice"])
     if context.base_missing and name in SIZING_CHECKS:
-        finding["advice"] = messages.text(language, "advice.base_figures_missing", fields=", ".join(context.base_missing))
+        note = messages.text(language, "advice.base_figures_missing", fields=", ".join(context.base_missing))
+        unsized = (check.get("advice_unsized") or {}).get(language)
+        finding["advice"] = "%s%s%s" % (unsized, "" if language == "zh" else " ", note) if unsized else note
     return _with_waiver(finding, name, context)
 
 
@@ -256,7 +265,7 @@ def _one_line(text):
 def evidence_value(entry, language):
     """The value of an evidence entry for people; names that end in a unit are printed in it."""
     what = str(entry["what"])
-    unit = "bytes_per_second" if what.endswith("bytes_per_second") else "bytes" if what.endswith("_bytes") or what == "bytes" else ""
+    unit = "bytes_per_second" if what.endswith("bytes_per_second") else "bytes" if what.endswith(("_bytes", " bytes")) or what == "bytes" else ""
     if entry.get("source") == "statvfs" and isinstance(entry["value"], int):
         unit = "bytes"
     if isinstance(entry["value"], float) and 0 <= entry["value"] <= 1 and str(entry.get("source")).startswith("workload_probe"):
@@ -277,6 +286,20 @@ def _with_waiver(finding, name, context):
     finding["waiver"] = {"reason": waiver["reason"], "expires": waiver["expires"], "status": finding["status"]}
     finding["status"] = "waived"
     return finding
+
+
+def silence(entry, checks, language):
+    """Says once, under `absent`, that this work isn't asked for a metric; changes the entry in place.
+
+    A metric that another check does ask for keeps its own reason.
+    """
+    said = messages.text(language, "absent.not_asked")
+    asked = {checks[finding["check"]]["metric"] for finding in entry["findings"] if finding["status"] != "not_applicable"}
+    for finding in entry["findings"]:
+        metric = checks[finding["check"]]["metric"]
+        if finding["status"] == "not_applicable" and finding.get("message") == said and metric in entry["absent"] and metric not in asked:
+            entry["absent"][metric] = said
+            del finding["message"]
 
 
 def trim(entry, checks):

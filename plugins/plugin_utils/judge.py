@@ -59,6 +59,10 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
     except policy_module.PolicyError as error:
         entry["errors"].append({"kind": "policy", "message": str(error)})
         return _settle(entry, "error", messages.text(language, "reason.inputs", error=str(error)))
+    entry["errors"] += [
+        {"kind": "thresholds", "message": messages.text(language, "note.never_warns", check=name, **_limits(check))}
+        for name, check in policy_module.never_warning(policy).items()
+    ]
     expected, expected_problems = _expected(inputs.get("expected"))
     entry["errors"] += expected_problems + _unknown_waivers(inputs.get("waivers"), policy)
     derived = metrics.derive(document, {"workload": form, "expected": expected}, now)
@@ -147,6 +151,11 @@ def _expected(value):
     return expected, problems
 
 
+def _limits(check):
+    """{"warn": "below 4", "fail": ...} of a check, as a policy writes them."""
+    return {key: " ".join(str(part) for part in next(iter(check[key].items()))) for key in ("warn", "fail")}
+
+
 def _unknown_waivers(waived, policy):
     """Waivers of checks that the policy doesn't have: a typo there would hide nothing, and nobody would know why."""
     if not isinstance(waived, dict):
@@ -173,7 +182,16 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     checks = policy["checks"]
     result = [findings.judge(name, check, context) for name, check in checks.items() if check["enabled"]]
     items = {name: check["item"] for name, check in checks.items()}
-    statuses = verdict_module.checklist(result, items)
+    asked = verdict_module.asked(checks)
+    statuses = verdict_module.checklist(result, items, asked)
+    entry["errors"] += [
+        {
+            "kind": "policy",
+            "message": messages.text(language, "absent.nothing_asked", item=messages.text(language, "item." + item), policy=entry["policy"]),
+        }
+        for item, status in statuses.items()
+        if status == "unknown" and item in policy_module.CHECKLIST and item not in asked
+    ]
     decided = verdict_module.decide(result, statuses, items)
     result.sort(key=lambda finding: (_RANK[finding["status"]], finding["check"]))
     entry["checklist"] = statuses
@@ -190,6 +208,7 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
         for name, found in sorted(derived["absent"].items())
         if name in used or name in REPORT_ALWAYS
     }
+    findings.silence(entry, checks, language)
     _settle(entry, decided, _reason(decided, result, checks, statuses, language))
 
 
@@ -239,6 +258,8 @@ def hardware(facts):
     found = {
         "gpu_name": " + ".join(names[:4]) or None,
         "gpu_count": len(gpus) if gpus else amount(gpu, "pci_device_count"),
+        # Where the driver doesn't answer, a count of none is no proof that there is none.
+        "gpu_state": None if text(gpu, "state") == "ok" else text(gpu, "state"),
         "vram_total_bytes": sum(totals) or None,
         "driver_version": text(gpu, "driver_version") or text(software, "driver_version"),
         "cuda_version": text(gpu, "cuda_version"),

@@ -47,9 +47,23 @@ TABLE = {
     "absent.form": ("form lacks {fields}", "表单缺少 {fields}"),
     "absent.path_unread": ("The free space of {path} is not known ({error}).", "无法得知 {path} 的可用空间（{error}）。"),
     "absent.not_measured": ("{module} has not been run", "尚未运行 {module}"),
-    "absent.measurement_stale": (
-        "The last {module} ({finished}) is older than gpu_audit_measurement_max_age_seconds, or was of other hardware.",
-        "最近一次 {module}（{finished}）已超过 gpu_audit_measurement_max_age_seconds，或硬件已变化。",
+    "absent.measurement_stale": ("The last {module} ({finished}) no longer counts.", "最近一次 {module}（{finished}）已不再有效。"),
+    "absent.measurement_stale.age": (
+        "The last {module} ({finished}) is older than gpu_audit_measurement_max_age_seconds.",
+        "最近一次 {module}（{finished}）已超过 gpu_audit_measurement_max_age_seconds 规定的期限。",
+    ),
+    "absent.measurement_stale.machine": (
+        "The last {module} ({finished}) was taken on another machine of this name.",
+        "最近一次 {module}（{finished}）是在另一台同名机器上测得的。",
+    ),
+    "absent.measurement_stale.gpus": (
+        "The last {module} ({finished}) was taken with other GPUs than the host has now.",
+        "最近一次 {module}（{finished}）之后，主机的 GPU 已更换。",
+    ),
+    "absent.not_asked": ("not asked of this work", "此类工作负载不要求"),
+    "absent.nothing_asked": (
+        "The policy {policy} asks nothing about {item}: no check that is on answers it.",
+        "策略 {policy} 没有就{item}提出任何问题：没有已启用且能回答它的检查。",
     ),
     "absent.measurement_failed": ("The last {module} failed: {error}", "最近一次 {module} 失败：{error}"),
     "absent.measurement_incomplete": ("The last {module} gave no usable {field}.", "最近一次 {module} 没有给出可用的 {field}。"),
@@ -68,6 +82,10 @@ TABLE = {
         "Install the driver's tools on the host, or set gpu_audit_nvidia_smi, then audit again.",
         "在主机上安装驱动工具，或设置 gpu_audit_nvidia_smi，然后重新审计。",
     ),
+    "answer.policy": (
+        "Let the policy extend a shipped one, or give it a check of this item with `answers: true`.",
+        "让该策略继承（extends）一个内置策略，或为该项添加一条设有 `answers: true` 的检查。",
+    ),
     "answer.audit": ("Remove what keeps it from being read, then audit again.", "排除无法读取的原因，然后重新审计。"),
     # --- findings
     # ---------------------------------------------------------------------------------------------------------------
@@ -77,6 +95,10 @@ TABLE = {
     "finding.satisfied": (
         "{title}: {actual} is below the usual limit, but {metric} is {value}, which is enough.",
         "{title}：{actual} 低于一般限值，但 {metric} 为 {value}，已足够。",
+    ),
+    "note.never_warns": (
+        "{check} fails ({fail}) before it warns ({warn}), so it never warns: give its warn limit too, or warn: null.",
+        "{check} 的 fail 限值（{fail}）先于 warn 限值（{warn}）触发，因此不会产生警告：请同时给出 warn 限值，或设 warn: null。",
     ),
     "finding.waiver_expired": ("{message} (A waiver expired on {expires}: {reason}.)", "{message}（豁免已于 {expires} 到期：{reason}。）"),
     "advice.base_figures_missing": (
@@ -171,20 +193,42 @@ TABLE = {
         "driver {driver} is older than the one CUDA {cuda} came with",
         "驱动 {driver} 旧于 CUDA {cuda} 自带的驱动",
     ),
+    "cause.capacity": ("{place}: needs {needed}, {free} free", "{place}：需要 {needed}，可用 {free}"),
+    "cause.counted": ("{detail} ({count} hosts)", "{detail}（{count} 台）"),
     "cause.title": ("{title}: {detail}", "{title}：{detail}"),
     "cause.numeric": ("{actual}; required: {required}", "{actual}；要求：{required}"),
     "cause.range": ("{low} to {high}", "{low} 至 {high}"),
     "cause.unreachable": ("Hosts can't be reached", "主机无法连接"),
     "cause.error": ("Hosts gave no valid document", "主机没有给出有效文档"),
+    "cause.error.settings": ("The audit's own settings are wrong", "审计自身的设置有误"),
+    "cause.error.no_python": ("No Python that runs was found on hosts", "主机上没有可运行的 Python"),
+    "cause.error.module_failed": ("Collecting failed on hosts", "主机上的采集失败"),
+    "cause.error.timeout": ("Hosts didn't answer in time", "主机未在限定时间内应答"),
     "cause.not_tried": ("Hosts were not tried", "主机未被尝试"),
     "cause.advice.unreachable": (
         "Check power, network, the ssh service and the inventory's address, user and key.",
         "检查电源、网络、ssh 服务，以及清单中的地址、用户和密钥。",
     ),
     "cause.advice.error": (
-        "The detail says what failed. Without Python on the host install python3; a variable that doesn't template "
-        "must be corrected in the inventory.",
-        "详情说明了失败原因。主机缺少 Python 时请安装 python3；无法解析的变量需在清单中更正。",
+        "The detail says what is wrong with the document. Audit these hosts again.",
+        "详情说明了文档的问题。请重新审计这些主机。",
+    ),
+    "cause.advice.error.settings": (
+        "Correct the variable or policy that the detail names (inventory, group_vars, host_vars, -e), then audit again or, for a stored run, "
+        "rejudge. Nothing is wrong with the hosts.",
+        "更正详情所指的变量或策略（清单、group_vars、host_vars 或 -e），然后重新审计；对已存储的运行则重新评判。问题不在主机。",
+    ),
+    "cause.advice.error.no_python": (
+        "Set ansible_python_interpreter to a Python 3.7 or newer that is on the host; install python3 where there is none.",
+        "将 ansible_python_interpreter 设为主机上可用的 Python 3.7 或更高版本；没有则安装 python3。",
+    ),
+    "cause.advice.error.module_failed": (
+        "The detail ends with the host's own words: look there at free space in the temporary folder, privileges and Python.",
+        "详情末尾是主机给出的原话：据此检查主机的临时目录空间、权限和 Python。",
+    ),
+    "cause.advice.error.timeout": (
+        "Look at the load and the mounts of the hosts, or allow more time (gpu_audit_host_timeout).",
+        "检查主机的负载和挂载，或放宽时间（gpu_audit_host_timeout）。",
     ),
     "cause.advice.not_tried": ("Run the audit again for these hosts.", "对这些主机重新运行审计。"),
     "headline.none": ("No host was audited.", "没有审计任何主机。"),
@@ -193,6 +237,7 @@ TABLE = {
     "headline.unproven": ("{count} unproven: measurements or form fields are missing.", "{count} 台尚未验证：缺少测量结果或表单字段。"),
     "headline.unreachable": ("{count} can't be reached.", "{count} 台无法连接。"),
     "headline.error": ("{count} gave no valid document.", "{count} 台没有给出有效文档。"),
+    "headline.settings": ("{count} not judged: the audit's own settings are wrong.", "{count} 台未评判：审计自身的设置有误。"),
     "headline.not_tried": ("{count} not tried.", "{count} 台未被尝试。"),
     "headline.one_fails": ("1 fails: {reason}.", "1 台未通过：{reason}。"),
     "headline.one_reason": ("{count} fail for one reason: {reason}.", "{count} 台因同一原因未通过：{reason}。"),

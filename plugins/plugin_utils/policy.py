@@ -7,12 +7,14 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import operator
 import os
 
 import yaml
 
 from . import expressions
 from .metrics.registry import DEFINITIONS, NUMBER_LIMIT
+from .numbers import is_number
 from .workload import LEANINGS, parse_size
 
 SCHEMA = "trainops.gpu_audit/policy/1"
@@ -35,6 +37,7 @@ CHECK_KEYS = (
     "enabled",
     "title",
     "advice",
+    "advice_unsized",
     "command",
     "source",
     "when",
@@ -44,7 +47,8 @@ THRESHOLD_KEYS = ("warn", "fail", "tolerance", "enabled")
 SHIPPED_DIR = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "roles", "audit", "files", "policies"))
 FILE_LIMIT = 1024 * 1024
 ENTRIES_LIMIT = 20000
-_COMPLETE = frozenset(CHECK_KEYS)
+# Runs stored before there was advice_unsized have none.
+_COMPLETE = frozenset(CHECK_KEYS) - {"advice_unsized"}
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -140,7 +144,7 @@ def _plain(node, at, lines, path, depth):
 
 
 def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -NUMBER_LIMIT < value < NUMBER_LIMIT
+    return is_number(value) and -NUMBER_LIMIT < value < NUMBER_LIMIT
 
 
 def _texts(value, path, place):
@@ -197,7 +201,7 @@ def _unit(check):
 
 def _check_key(key, value, base, path, place):
     """The checked value of one key of a check, limits aside."""
-    if key in ("title", "advice"):
+    if key in ("title", "advice", "advice_unsized"):
         return _texts(value, path, place)
     if key == "item":
         if value not in ITEMS:
@@ -277,6 +281,21 @@ def _merge_check(name, base, changes, allowed, path, place):
     return check
 
 
+def _warns_never(check):
+    """Whether every value that breaks the warn limit breaks the fail limit too, with more besides: the two were mixed up."""
+    warn, fail = check.get("warn") or {}, check.get("fail") or {}
+    for comparisons, laxer in ((("below", "at_most"), operator.gt), (("above", "at_least"), operator.lt)):
+        sides = [next((limit[key] for key in comparisons if key in limit), None) for limit in (warn, fail)]
+        if None not in sides and laxer(sides[1], sides[0]):
+            return True
+    return False
+
+
+def never_warning(policy):
+    """{check id: check} of the checks that are on and whose fail limit is reached before their warn limit."""
+    return {name: check for name, check in policy["checks"].items() if check["enabled"] and _warns_never(check)}
+
+
 def _complete(name, check, place):
     """The check with every default filled in."""
     if "item" not in check:
@@ -291,6 +310,7 @@ def _complete(name, check, place):
             "tolerance": 0,
             "enabled": True,
             "advice": None,
+            "advice_unsized": None,
             "command": None,
             "source": None,
             "when": None,
@@ -339,10 +359,17 @@ def _load(name_or_path, shipped_dir, seen, beside=None):
     for key in data:
         if key not in TOP_KEYS:
             raise place.error((key,), "is no key of a policy%s: use %s" % (nearest(key, TOP_KEYS), ", ".join(TOP_KEYS)))
-    if data.get("schema", SCHEMA) != SCHEMA:
+    if "schema" in data and data["schema"] != SCHEMA:
         raise place.error(("schema",), "must be %s" % SCHEMA)
-    if not isinstance(data.get("name", ""), str) or not isinstance(data.get("extends", ""), str):
-        raise place.error(("name",), "name and extends must be text")
+    for key in ("name", "extends"):
+        if not isinstance(data.get(key, ""), str):
+            raise place.error((key,), "must be text")
+    if not data.get("name"):
+        raise place.error((), "a policy needs a name: write for example name: mine")
+    if not data.get("extends") and not data.get("checks"):
+        raise place.error((), "a policy needs checks of its own or extends: write for example extends: training")
+    if "schema" not in data:
+        raise place.error((), "a policy says which form it is written in: add schema: %s" % SCHEMA)
     top, checks, files = {}, {}, []
     if data.get("extends"):
         try:
@@ -352,11 +379,9 @@ def _load(name_or_path, shipped_dir, seen, beside=None):
                 raise place.error(("extends",), str(error)) from error
             raise
     top = dict(top)
-    top["name"] = data.get("name") or os.path.splitext(os.path.basename(path))[0]
-    if data.get("title"):
-        top["title"] = _texts(data["title"], ("title",), place)
-    elif "title" not in top or not data.get("extends"):
-        top["title"] = {"en": top["name"], "zh": top["name"]}
+    top["name"] = data["name"]
+    # The title of what it extends says what that one is for.
+    top["title"] = _texts(data["title"], ("title",), place) if data.get("title") else {"en": top["name"], "zh": top["name"]}
     if data.get("leans_on") is not None:
         leanings = data["leans_on"]
         if not isinstance(leanings, list) or any(entry not in LEANINGS for entry in leanings):
@@ -416,7 +441,7 @@ def _is_complete(check):
     return (
         check["item"] in ITEMS
         and _is_texts(check["title"])
-        and (check["advice"] is None or _is_texts(check["advice"]))
+        and all(check.get(key) is None or _is_texts(check[key]) for key in ("advice", "advice_unsized"))
         and all(check[key] is None or isinstance(check[key], str) for key in ("command", "source"))
         and all(check[key] is None or isinstance(check[key], str) and not expressions.problem(check[key]) for key in ("when", "value"))
         and (check["value"] is not None if check["metric"] is None else _is_metric(check["metric"]))

@@ -20,17 +20,20 @@ def refuses(gate, verdict):
     return verdict in GATES[gate]
 
 
-def item_status(findings):
+def item_status(findings, asked=True):
     """The status of one item of [finding]: fail, unknown, warn, pass or not_applicable. A waived finding counts as pass.
 
-    Unknown where an answering check is, or where nothing of the item is known at all: unknown is never folded into pass.
+    Unknown where an answering check is, or where nothing of the item is known at all: unknown is never folded into pass. `asked`: whether
+    the policy has a check that answers the item; what nobody asks isn't answered either.
     """
     statuses = [finding["status"] for finding in findings]
     known = [status for status in statuses if status != "not_applicable"]
-    if not known:
-        return "not_applicable"
     if "fail" in known:
         return "fail"
+    if not asked:
+        return "unknown"
+    if not known:
+        return "not_applicable"
     if any(finding["status"] == "unknown" and finding.get("answers") for finding in findings) or all(
         status == "unknown" for status in known
     ):
@@ -38,12 +41,21 @@ def item_status(findings):
     return "warn" if "warn" in known else "pass"
 
 
-def checklist(findings, items):
-    """{item: status}: always the five, others where the policy has checks on them. `items` maps check id to item."""
+def asked(checks):
+    """Those of the five items that a policy's checks ({id: check}) ask: some check of them is on and answers, if only for other work."""
+    return frozenset(check["item"] for check in checks.values() if check["enabled"] and check["answers"]).intersection(CHECKLIST)
+
+
+def checklist(findings, items, asked_items=CHECKLIST):
+    """{item: status}: always the five, others where the policy has checks on them. `items` maps check id to item; `asked_items`: asked()."""
     grouped = {}
     for finding in findings:
         grouped.setdefault(items[finding["check"]], []).append(finding)
-    return {item: item_status(grouped.get(item, ())) for item in ITEMS if item in CHECKLIST or item in grouped}
+    return {
+        item: item_status(grouped.get(item, ()), item not in CHECKLIST or item in asked_items)
+        for item in ITEMS
+        if item in CHECKLIST or item in grouped
+    }
 
 
 def decide(findings, statuses, items):

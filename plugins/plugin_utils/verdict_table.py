@@ -169,8 +169,7 @@ def _row(host, language):
 
 def gate_entry(host, checks):
     """What the gate needs of one host: {"verdict", "reasons": [message], "remedies": [advice or command]}."""
-    reasons = [clean(entry.get("message") or "", 300) for entry in host.get("errors") or []]
-    remedies = []
+    reasons, remedies = [], []
     for finding in holding_back(host, checks)[:3]:
         check = checks.get(finding.get("check")) or {}
         reasons.append(told(finding, host, checks))
@@ -180,6 +179,8 @@ def gate_entry(host, checks):
             remedy = check.get("advice") or check.get("command")
         if remedy and isinstance(remedy, str):
             remedies.append(clean(remedy, 300))
+    # Where there are findings, errors are notes beside them.
+    reasons += [clean(entry.get("message") or "", 300) for entry in host.get("errors") or []]
     if not reasons and host.get("reason"):
         reasons.append(clean(host["reason"], 300))
     return {"verdict": host.get("verdict"), "reasons": reasons[:3], "remedies": list(dict.fromkeys(remedies))[:3]}

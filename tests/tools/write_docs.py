@@ -165,6 +165,8 @@ def _check_lines(name, check):
         lines.append("- answers its item: %s" % _answers_text(check["answers"]))
     if check["advice"]:
         lines.append("- what to do: %s" % check["advice"]["en"])
+    if check["advice_unsized"]:
+        lines.append("- what to do while the form lacks base figures: %s" % check["advice_unsized"]["en"])
     if check["command"]:
         lines.append("- command: `%s`" % check["command"])
     if check["source"]:
@@ -290,6 +292,7 @@ def policy_schema():
         "enabled": {"type": "boolean"},
         "title": texts,
         "advice": texts,
+        "advice_unsized": texts,
         "command": text,
         "source": text,
         "when": text,
@@ -308,6 +311,8 @@ def policy_schema():
             "leans_on": {"type": "array", "items": {"enum": list(workload.LEANINGS)}},
             "checks": {"type": "object", "additionalProperties": {"type": "object", "properties": check, "additionalProperties": False}},
         },
+        "required": ["schema", "name"],
+        "anyOf": [{"required": ["extends"]}, {"required": ["checks"]}],
         "additionalProperties": False,
     }
 

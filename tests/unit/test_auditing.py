@@ -96,7 +96,7 @@ def test_when_every_host_fails_for_the_audits_own_settings_the_reason_is_given()
 
 
 def test_a_policy_file_is_looked_for_beside_the_inventory(tmp_path):
-    (tmp_path / "mine.yml").write_text("name: mine\nextends: training\n")
+    (tmp_path / "mine.yml").write_text("schema: trainops.gpu_audit/policy/1\nname: mine\nextends: training\n")
     assert auditing.load_policy("mine.yml", ["/nonexistent", str(tmp_path)])["policy"]["name"] == "mine"
     assert "error" in auditing.load_policy("mine.yml", ["/nonexistent"])
 

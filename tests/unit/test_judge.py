@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import fleet_maker
 import judging
@@ -284,8 +285,24 @@ class TestBaseFigures:
         document, inputs = host("a100", "few_cores", inputs_change=lambda inputs: inputs["workload"].pop("batch_size"))
         entry = judged(document, inputs)
         found = finding(entry, "compute.cores_per_gpu")
-        assert found["status"] == "fail" and found["advice"].startswith("Unknown: base figures missing (batch_size)")
+        assert found["status"] == "fail" and "Unknown: base figures missing (batch_size)" in found["advice"]
         assert "batch_size" in entry["missing_form"]
+
+    @pytest.mark.parametrize("language, quota, law", [("en", "quota or affinity", "not a law"), ("zh", "配额或亲和性", "而非定律")])
+    def test_they_hold_back_the_upgrade_and_nothing_else(self, language, quota, law):
+        document, inputs = host("a100", "few_cores", inputs_change=lambda inputs: inputs["workload"].pop("batch_size"))
+        document["facts"]["memory"].update(total_bytes=2**34, usable_bytes=2**34)
+        entry = judged(document, inputs, language=language)
+        cores, memory = finding(entry, "compute.cores_per_gpu"), finding(entry, "memory.ram_to_vram_ratio")
+        assert quota in cores["advice"] and all(law in found["advice"] and "batch_size" in found["advice"] for found in (cores, memory))
+        assert "Add memory" not in memory["advice"] and "增加内存" not in memory["advice"]
+
+    @pytest.mark.parametrize("name", ["base", "inference", "transcoding"])
+    def test_every_check_that_sizes_has_advice_that_does_not(self, name):
+        checks = judging.shipped(name)["checks"]
+        for check in findings.SIZING_CHECKS.intersection(checks):
+            assert checks[check]["advice_unsized"], check
+            assert not re.search("more memory|[Aa]dd memory|add storage|faster link|more GPUs|Add replicas", checks[check]["advice_unsized"]["en"])
 
     def test_with_them_the_policys_advice_stands(self):
         assert "advice" not in finding(judged(*host("a100", "few_cores")), "compute.cores_per_gpu")
@@ -412,7 +429,8 @@ class TestExpressions:
     def entry(self, tmp_path, check):
         path = tmp_path / "mine.yml"
         path.write_text(
-            "name: mine\nextends: training\nchecks:\n  mine.own: " + json.dumps(dict({"item": "health", "advice": "x"}, **check))
+            "schema: trainops.gpu_audit/policy/1\nname: mine\nextends: training\nchecks:\n  mine.own: "
+            + json.dumps(dict({"item": "health", "advice": "x"}, **check))
         )
         document, inputs = host()
         return judge.judge_host(document, inputs, policy.resolve(str(path)), judging.NOW, "en")
@@ -453,8 +471,11 @@ def test_stale_measurements_give_no_metric_and_are_named():
     document, inputs = host()
     document["stale_measurements"] = [entry for entry in document["measurements"] if entry["module"] == "workload_probe"]
     document["measurements"] = [entry for entry in document["measurements"] if entry["module"] != "workload_probe"]
-    entry = judged(document, inputs)
-    assert "gpu_audit_measurement_max_age_seconds" in entry["absent"]["vram.peak_fraction"]
+    for reason, said in (("age", "gpu_audit_measurement_max_age_seconds"), ("machine", "another machine"), ("gpus", "other GPUs"), (None, "no longer")):
+        for entry in document["stale_measurements"]:
+            entry["reason"] = reason
+        told = judged(document, inputs)["absent"]["vram.peak_fraction"]
+        assert said in told and ("max_age" in told) == (reason == "age")
 
 
 def test_a_failed_measurement_is_unknown_with_its_error():

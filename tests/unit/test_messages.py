@@ -49,11 +49,11 @@ def test_every_key_that_the_code_names_is_in_the_table_and_none_is_left_over():
         if path.name != "messages.py"
     )
     named = set(
-        re.findall(r'"((?:absent|answer|finding|advice|word|verdict|reason|invalid|cause|headline|purpose|item|status)\.[a-z_.]+)"', source)
+        re.findall(r'"((?:absent|answer|finding|advice|word|verdict|reason|invalid|cause|headline|purpose|item|status|note)\.[a-z_.]+)"', source)
     )
     whole = {key for key in named if not key.endswith(".")}
     assert whole <= set(messages.TABLE), whole - set(messages.TABLE)
-    composed = ("advice.driver.", "word.", "verdict.", "item.", "status.", "cause.", "headline.", "reason.")
+    composed = ("absent.measurement_stale.", "advice.driver.", "word.", "verdict.", "item.", "status.", "cause.", "headline.", "reason.")
     assert not [key for key in messages.TABLE if key not in whole and not key.startswith(composed)]
 
 

@@ -15,6 +15,9 @@ SHIPPED = ("base", "training", "finetuning", "inference", "rendering", "transcod
 
 def write(folder, text, name="mine.yml"):
     path = folder / name
+    if text.startswith("name:") and "schema" not in text:
+        # Last, so that the lines of what is tested stay as they are.
+        text += "schema: trainops.gpu_audit/policy/1\n"
     path.write_text(text, encoding="utf-8")
     return str(path)
 
@@ -124,7 +127,7 @@ def test_a_circle_is_refused(tmp_path):
         ("name: x\nchecks:\n  mine: {item: vram, metric: {a: b}}\n", 3, "is no metric"),
         ("name: x\nchecks:\n  gpu.lost: {satisfied_by: {metric: [a], below: 1}}\n", 3, "is no metric"),
         ('"\\e[31mred\\u202e": 1\n', 1, "\\x1b[31mred\\u202e: is no key of a policy"),
-        ('extends: "\\e]0;title\\a"\n', 1, "\\x1b]0;title\\x07"),
+        ('name: x\nextends: "\\e]0;title\\a"\n', 2, "\\x1b]0;title\\x07"),
     ],
 )
 def test_errors_name_file_line_key_and_the_nearest_name(tmp_path, text, line, words):

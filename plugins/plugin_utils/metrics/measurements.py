@@ -7,6 +7,10 @@ from __future__ import annotations
 from .registry import mapping, maps, text
 
 
+# Why measurement_store.select() left a measurement out.
+STALE_REASONS = ("age", "machine", "gpus")
+
+
 def find_measurement(state, name, module, matches=None):
     """The newest usable measurement of a module ({"result": map, ...}), None after marking `name` absent with what would answer it.
 
@@ -36,8 +40,10 @@ def find_measurement(state, name, module, matches=None):
         if entry.get("module") == module and (matches is None or matches(entry))
     ]
     if stale:
-        newest = max(text(entry, "finished") or "?" for entry in stale)
-        state.unknown(name, "absent.measurement_stale", module=module, finished=newest)
+        newest = max(stale, key=lambda entry: text(entry, "finished") or "")
+        reason = text(newest, "reason")
+        key = "absent.measurement_stale" + ("." + reason if reason in STALE_REASONS else "")
+        state.unknown(name, key, module=module, finished=text(newest, "finished") or "?")
     else:
         state.unknown(name, "absent.not_measured", module=module)
     return None

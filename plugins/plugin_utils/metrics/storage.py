@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from .. import workload
+from ..numbers import format_bytes
 from . import gpu as gpu_metrics
 from .measurements import find_measurement
 from .registry import amount, define, flag, mapping, maps, text
@@ -204,9 +205,15 @@ def _derive_capacity(state, paths):
         [
             {"what": worst["label"] + " free_bytes", "value": worst["free"], "source": "statvfs"},
             {"what": worst["label"] + " total_bytes", "value": worst["total"], "source": "statvfs"},
-            {"what": " + ".join(worst["purposes"]), "value": worst["needed"], "source": "workload form"},
+            {"what": " + ".join(worst["purposes"]) + " bytes", "value": worst["needed"], "source": "workload form"},
         ],
     )
+    if fraction < 0:
+        # A share of the file system says nothing here: five terabytes on a small disk are "-13000 %".
+        state.values[name]["cause"] = {
+            "key": "cause.capacity",
+            "params": {"place": worst["label"], "needed": format_bytes(worst["needed"]), "free": format_bytes(worst["free"])},
+        }
 
 
 def _derive_read(state):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from .. import findings as judged, messages
+from .. import findings as judged, messages, verdict_table
 from ..metrics import DEFINITIONS
 from . import texts
 from .clean import display, display_names, pick
@@ -171,7 +171,9 @@ class View:
         hardware = host.get("hardware") or {}
         name, count = hardware.get("gpu_name"), hardware.get("gpu_count")
         if count == 0:
-            return self.text("no_gpu")
+            # What doesn't answer isn't proved absent by a PCI that shows nothing.
+            state = hardware.get("gpu_state")
+            return self.text("no_gpu") if state in (None, "no_hardware") else verdict_table.describe_gpus(0, None, state, self.language)
         if name:
             return f"{count} × {short_model(name)}" if count else short_model(name)
         return self.text("gpus", n=count) if count else ""
@@ -221,7 +223,8 @@ def causes(view):
                 "title": pick(cause.get("title"), view.language) or str(cause.get("check") or ""),
                 "hosts": _indexes(view, cause),
                 "gpus": cause.get("gpus") or 0,
-                "frees": cause.get("frees") or 0,
+                # A warning holds nobody back.
+                "frees": None if cause.get("status") == "warn" else cause.get("frees") or 0,
                 **{key: pick(cause.get(key), view.language) or "" for key in ("detail", "advice", "command")},
             }
         )
@@ -238,7 +241,8 @@ def unanswered(view):
             (advice or check.key, command), {"items": {}, "checks": {}, "reasons": {}, "advice": advice, "command": command, "hosts": {}}
         )
         said["items"][entry.get("item") or check.item] = True
-        said["checks"][check.title] = True
+        if check.key:
+            said["checks"][check.title] = True
         said["reasons"][pick(entry.get("reason"), view.language) or ""] = True
         said["hosts"].update(dict.fromkeys(_indexes(view, entry)))
     ordered = sorted(joined.values(), key=lambda said: -len(said["hosts"]))
@@ -259,11 +263,11 @@ def _indexes(view, entry):
     return [index for index in entry.get("hosts") or [] if isinstance(index, int) and 0 <= index < len(view.names)]
 
 
-def counts(view, hosts, gpus=0, frees=0):
-    """`3 hosts · 14 GPUs`, and how many it frees where that is another number."""
+def counts(view, hosts, gpus=0, frees=None):
+    """`3 hosts · 14 GPUs · frees 2`: the causes are ordered by that; without it where `frees` is None."""
     said = [view.text("hosts", n=len(hosts))]
     if gpus:
         said.append(view.text("gpus", n=gpus))
-    if frees and frees != len(hosts):
-        said.append(view.text("frees", n=frees))
+    if frees is not None:
+        said.append(view.text("frees", n=frees) if frees else view.text("frees_none"))
     return " · ".join(said)
