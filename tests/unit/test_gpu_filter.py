@@ -32,3 +32,12 @@ def test_what_is_no_text_is_refused_in_words():
 
 def test_other_text_is_a_document_that_says_so():
     assert filters.nvidia_smi_facts("hello")["state"] == "tool_missing"
+
+
+def test_an_absurd_number_costs_its_own_field():
+    text = "<nvidia_smi_log><driver_version>580.95.05</driver_version><attached_gpus>1</attached_gpus><gpu id='00000000:1B:00.0'>" \
+           "<product_name>NVIDIA H100 80GB HBM3</product_name><fb_memory_usage><total>%s MiB</total><used>5 MiB</used></fb_memory_usage></gpu>" \
+           "</nvidia_smi_log>" % ("9" * 400)
+    gpu = filters.FilterModule().filters()["nvidia_smi_facts"](text)["gpus"][0]
+    assert gpu["memory_total_bytes"] is None and gpu["absent"]["memory_total_bytes"].startswith("failed")
+    assert gpu["memory_used_bytes"] == 5 << 20

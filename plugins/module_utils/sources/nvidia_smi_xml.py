@@ -102,7 +102,8 @@ def _read(leaves, paths, convert):
 
 def _number(text):
     match = _NUMBER.match(text.strip())
-    if not match:
+    # No counter has more than 20 digits (64 bits); more is no number of a driver, and infinity once it is a float.
+    if not match or len(match.group(1)) > 30:
         raise ValueError(text)
     return float(match.group(1))
 
