@@ -17,12 +17,13 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
-    auditing,
     collecting,
+    host_options,
     measurement_store,
     policy,
     run_directory,
     run_pointer,
+    variable_names,
     verdict_table,
     workload,
 )
@@ -61,13 +62,16 @@ class ActionModule(ActionBase):
         run = self._begin(task_vars, problems)
         path = run["run_directory"]
         kind = "template" if problems else "invalid"
+        for text in variable_names.unknown(task_vars):
+            ansible_edge.warn(self._display, text)
         problems.update(collecting.shape_problems(values))
+        problems.update(host_options.problems(values))
+        problems.update(host_options.read_saved(values, ansible_edge.search_folders(self._loader, task_vars)))
         problems.update(self._normalise(values))
         names = [key for key in ansible_edge.threshold_variables(task_vars) if key in values]
         thresholds = collecting.thresholds_list(values, names)
-        values["gpu_audit_policy"], policy_problem = self._policy(values, thresholds, task_vars, path)
-        if policy_problem:
-            problems.setdefault("gpu_audit_policy", policy_problem)
+        values["gpu_audit_policy"], policy_problems = self._policy(values, thresholds, task_vars, path)
+        problems = {**policy_problems, **problems}
         groups = ansible_edge.plain(task_vars.get("group_names") or [])
         inputs = collecting.host_inputs(name, groups, values, problems, thresholds)
         run_directory.write_json(run_directory.inputs_path(path, name), inputs)
@@ -79,7 +83,7 @@ class ActionModule(ActionBase):
     # -------------------------------------------------------- before the host
 
     def _variables(self, task_vars):
-        wanted = [*collecting.INPUT_VARIABLES, *collecting.MODULE_VARIABLES, *collecting.COLLECT_VARIABLES]
+        wanted = [*collecting.INPUT_VARIABLES, *host_options.VARIABLES, *collecting.COLLECT_VARIABLES]
         names = wanted + ansible_edge.threshold_variables(task_vars)
         values, problems = ansible_edge.template_each(self._templar, task_vars, names)
         for key, default in {**collecting.INPUT_VARIABLES, **collecting.COLLECT_VARIABLES}.items():
@@ -102,6 +106,10 @@ class ActionModule(ActionBase):
             expected = ansible_edge.plain(list(task_vars.get("ansible_play_hosts_all") or []))
             manifest = {"expected": sorted(expected), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
             found = run_pointer.begin(ansible_edge.process_tmp(), str(output_dir), manifest, settings)
+            if found.get("begun_here") and ansible_edge.collects_only():
+                # Otherwise the last task says it, or the callback.
+                said = verdict_table.text(settings["gpu_audit_language"], "run", path=verdict_table.clean(found["run_directory"], 1000))
+                self._display.display(said)
         if not unread and os.path.abspath(os.path.expanduser(str(output_dir))) != found["output_dir"]:
             ansible_edge.warn(self._display, "gpu_audit_output_dir differs between hosts; this run is kept in %s" % found["output_dir"])
         return found
@@ -109,22 +117,26 @@ class ActionModule(ActionBase):
     def _normalise(self, values):
         form, complaints = workload.normalise(values.get("gpu_audit_workload") or {})
         values["gpu_audit_workload"] = form
-        return {"gpu_audit_workload": "; ".join(complaints)} if complaints else {}
+        # Each begins with the variable's name, which is said once before them all.
+        told = [complaint.removeprefix("gpu_audit_workload.") for complaint in complaints]
+        return {"gpu_audit_workload": "; ".join(told)} if told else {}
 
     def _policy(self, values, thresholds, task_vars, run):
-        """(key of the policy in run.json, what is wrong with it or with this host's thresholds)."""
+        """(key of the policy in run.json, {variable: message} of what is wrong with it or with this host's thresholds)."""
         wanted = values.get("gpu_audit_policy") or (values.get("gpu_audit_workload") or {}).get("kind") or collecting.DEFAULT_POLICY
         folders = ansible_edge.search_folders(self._loader, task_vars)
-        loaded = run_pointer.policy_once(ansible_edge.process_tmp(), wanted, lambda: auditing.load_policy(wanted, folders), run)
+        loaded = run_pointer.policy_once(ansible_edge.process_tmp(), wanted, lambda: _load_policy(wanted, folders), run)
         if "error" in loaded:
-            return wanted, loaded["error"]
+            return wanted, {"gpu_audit_policy": loaded["error"]}
         if not thresholds:
-            return wanted, None
+            return wanted, {}
         try:
             policy.apply_thresholds(loaded["policy"], thresholds)
         except policy.PolicyError as error:
-            return wanted, str(error)
-        return wanted, None
+            variable, _colon, message = str(error).partition(": ")
+            known = any(entry["variable"] == variable for entry in thresholds)
+            return wanted, {variable: message} if known else {"gpu_audit_policy": str(error)}
+        return wanted, {}
 
     # --------------------------------------------------------------- the host
 
@@ -167,10 +179,7 @@ class ActionModule(ActionBase):
         return {"status": "collected", "run_directory": run["run_directory"], **collecting.gpu_summary(facts)}
 
     def _module_args(self, values):
-        arguments = {"packed": True}
-        for variable, option in collecting.MODULE_VARIABLES.items():
-            if values.get(variable) not in (None, "", []):
-                arguments[option] = values[variable]
+        arguments = {"packed": True, **host_options.module_options(values)}
         paths = collecting.storage_paths(values["gpu_audit_workload"])
         if paths:
             arguments["paths"] = paths
@@ -188,6 +197,13 @@ class ActionModule(ActionBase):
         # Returned, not raised: Ansible prints the words of an exception as they are, and they may hold whatever the host's banner does.
         self._record(path, name, "unreachable", message)
         return {"unreachable": True, "status": "unreachable", "msg": verdict_table.clean(message, 600), "run_directory": path}
+
+
+def _load_policy(wanted, folders):
+    # Judging and what it needs is imported by the one worker that loads a policy; the others read what that one left.
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing
+
+    return auditing.load_policy(wanted, folders)
 
 
 class _Alarm:

@@ -14,6 +14,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     collecting,
     run_directory,
     run_pointer,
+    variable_names,
     verdict_table,
     workload,
 )
@@ -106,6 +107,8 @@ class ActionModule(ActionBase):
     def _overrides(self):
         """What -e says otherwise than the stored inputs."""
         extra = ansible_edge.extra_vars(self._loader)
+        for text in variable_names.unknown(extra):
+            ansible_edge.warn(self._display, text)
         thresholds = ansible_edge.threshold_variables(extra)
         values, problems = ansible_edge.template_each(self._templar, extra, [*collecting.INPUT_VARIABLES, *thresholds])
         problems.update(collecting.shape_problems(values))

@@ -8,13 +8,13 @@ import json
 import os
 import re
 
-from ansible import constants
+from ansible import constants, context
 from ansible.errors import AnsibleError
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from . import run_directory
-from .collecting import checked_settings
+from .collecting import checked_settings, own_words
 from .verdict_table import clean
 
 _COLLECTION_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -82,7 +82,7 @@ def words(error):
         if line.startswith(("The error appears to be in", "Origin:")):
             break
         kept.append(line)
-    sentences = re.sub(r"\s+", " ", " ".join(kept or lines)).split(". ")
+    sentences = own_words(" ".join(kept or lines)).split(". ")
     # Older versions say the same once for each template that it went through.
     return ". ".join(dict.fromkeys(sentences))[:1000] or error.__class__.__name__
 
@@ -95,6 +95,12 @@ def warn(display, text):
 def extra_vars(loader):
     """The variables given with -e: the ones that hold for every host and that no host can override."""
     return load_extra_vars(loader)
+
+
+def collects_only():
+    """Whether this ansible-playbook was told by tags to leave the judging out."""
+    wanted, skipped = set(context.CLIARGS.get("tags") or ("all",)), set(context.CLIARGS.get("skip_tags") or ())
+    return "judge" in skipped or not wanted & {"all", "judge", "tagged"}
 
 
 def threshold_variables(task_vars):

@@ -21,13 +21,6 @@ INPUT_VARIABLES = {
     "gpu_audit_expected": {},
     "gpu_audit_waivers": {},
 }
-MODULE_VARIABLES = {
-    "gpu_audit_gather_subset": "gather_subset",
-    "gpu_audit_gpu_source": "gpu_source",
-    "gpu_audit_nvidia_smi": "nvidia_smi",
-    "gpu_audit_timeout": "timeout",
-    "gpu_audit_python_environments": "python_environments",
-}
 COLLECT_VARIABLES = {
     "gpu_audit_measurement_max_age_seconds": 604800,
     "gpu_audit_host_timeout": 300,
@@ -49,6 +42,13 @@ EXPECTED_FIELDS = tuple(sorted({
 LOST_EARLIER = (
     "Ansible lost this host in an earlier task of the play, before the audit came to it: unreachable or failed, see Ansible's output."
     " Audit first, and with gather_facts: false"
+)
+_SHIM = (
+    "the Python that Ansible uses on this host is a shim of a version manager, which starts none here: %s."
+    " Set ansible_python_interpreter for this host to the path of a Python itself, say /usr/bin/python3"
+)
+_ANSIBLES_WORDS = (
+    r'^(?:Task failed: |Action failed: |Data could not be sent to remote host "[^"]*"\. Make sure this host can be reached over ssh:\s*)*'
 )
 PACKED_LIMIT = 8 * 1024 * 1024
 FACTS_SCHEMA = "trainops.gpu_audit/facts/1"
@@ -109,6 +109,8 @@ def failure(result):
     message = own_words(result.get("msg")) or "the module failed without a message"
     outputs = [result.get(key) for key in ("module_stderr", "stderr", "module_stdout")]
     detail = next((output for output in outputs if isinstance(output, str) and output.strip()), "")
+    if re.search(r"\b(pyenv|asdf)\b|No version is set for command", detail or message) and result.get("rc") in (126, 127):
+        return "no_python", _SHIM % (tail(detail) or message)
     if detail and detail.strip() not in message:
         message = "%s: %s" % (message.rstrip(". :\n"), tail(detail))
     # 127: the shell found no such program; 126: found, but it can't be run.
@@ -118,10 +120,11 @@ def failure(result):
 
 
 def own_words(message):
-    """A result's message in one line without what newer Ansible versions put before it; empty for anything but text."""
+    """A message in one line without what Ansible puts before a tool's own words; empty for anything but text."""
     if not isinstance(message, str):
         return ""
-    return re.sub(r"^(Task failed: |Action failed: )*", "", " ".join(message.split()))
+    line = " ".join(message.split())
+    return re.sub(_ANSIBLES_WORDS, "", line) or line
 
 
 def tail(text, limit=600):

@@ -46,7 +46,7 @@ def begin(process_tmp, output_dir, manifest, settings):
     """The run of this process, begun here if it isn't yet.
 
     `manifest`: the rest of run.json (expected, language, versions). `settings`: what judge and render will need and may not read
-    from one host's variables later. Returns what `current` returns.
+    from one host's variables later. Returns what `current` returns, and `begun_here` where this call began it.
     """
     found = current(process_tmp)
     if found is None:
@@ -61,7 +61,7 @@ def begin(process_tmp, output_dir, manifest, settings):
                          "policies": {}, "partial": True}
                 run_directory.write_new_json(run_directory.manifest_path(path), dict(whole, **manifest))
                 run_directory.write_json(os.path.join(_folder(process_tmp), "pointer.json"), wanted)
-                found = wanted
+                found = dict(wanted, begun_here=True)
     return found
 
 

@@ -193,9 +193,12 @@ def test_a_user_who_names_the_role_gets_its_arguments_checked(site):
 
 def test_the_pieces_by_tags(site):
     site.inventory({"a": LOCAL, "b": POOR})
-    assert site.play("gate", "--tags", "collect").returncode == 0
+    done = site.play("gate", "--tags", "collect")
+    assert done.returncode == 0
+    said = done.stdout
     run = site.output / site.runs()[0]
     assert not (run / "report.json").exists() and (run / "hosts" / "a.json").exists()
+    assert "Run: %s" % run in said
     assert site.play("gate", "--tags", "judge").returncode == 0
     assert (run / "report.json").exists() and not (run / "report.html").exists()
     assert site.play("gate", "--tags", "report").returncode == 0
@@ -212,7 +215,8 @@ def test_check_mode_collects_and_reports(site):
 
 def test_a_policy_typo_is_told_before_any_host_is_contacted(site):
     site.inventory({"a": LOCAL, "b": DEAD}, {"gpu_audit_policy": "typo.yml"})
-    (site.folder / "typo.yml").write_text("name: typo\nchecks:\n  memory.total_bytes:\n    item: memory\n    fial: {below: 1}\n")
+    (site.folder / "typo.yml").write_text("name: typo\nchecks:\n  memory.total_bytes:\n    item: memory\n    fial: {below: 1}\n"
+                                         "schema: trainops.gpu_audit/policy/1\n")
     done = site.play("audit")
     assert done.returncode == 2
     assert site.verdicts() == {"a": "error", "b": "error"}
@@ -226,6 +230,54 @@ def test_a_threshold_typo_is_that_hosts_error(site):
     assert site.play("audit").returncode == 0
     assert site.verdicts() == {"a": "error", "b": "ready"}
     assert 'did you mean "memory.total_bytes"' in site.document("a")["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("variables, said", [
+    ({"gpu_audit_timeout": "abc"}, "gpu_audit_timeout: must be a number of seconds above 0 and up to 600, not 'abc'"),
+    ({"gpu_audit_gather_subset": ["gpus"]}, "gpu_audit_gather_subset: 'gpus' is none of all, gpu"),
+    ({"gpu_audit_gpu_source": "nvlm"}, "gpu_audit_gpu_source: must be one of auto"),
+    ({"gpu_audit_thresholds_x": {"memory.totl_bytes": {"fail": 1}}}, "gpu_audit_thresholds_x: memory.totl_bytes: "),
+    ({"gpu_audit_workload": {"kind": "trainning"}}, "gpu_audit_workload: kind must be one of"),
+    ({"gpu_audit_nvidia_smi_output_file": "gone.xml"}, "gpu_audit_nvidia_smi_output_file: no such file on the controller"),
+])
+def test_a_wrong_variable_is_named_before_any_host_is_contacted_and_fails_the_play_when_all_have_it(site, variables, said):
+    site.inventory({"a": LOCAL, "b": DEAD}, variables)
+    done = site.play("audit")
+    assert done.returncode == 2, done.stdout
+    assert site.verdicts() == {"a": "error", "b": "error"}
+    for name in "ab":
+        error = site.document(name)["errors"][0]
+        assert error["kind"] == "invalid" and error["message"].startswith(said), error
+
+
+def test_a_mistyped_variable_is_warned_of_once(site):
+    site.inventory({"a": dict(LOCAL, gpu_audit_langage="zh"), "b": LOCAL}, {"gpu_audit_treshold": 1})
+    done = site.play("audit")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0 and said.count('gpu_audit_treshold is no variable of this audit') == 1, done.stdout
+    assert 'gpu_audit_langage is no variable of this audit and changes nothing (did you mean "gpu_audit_language"?)' in said
+
+
+SAVED = """<?xml version="1.0" ?>
+<nvidia_smi_log>
+<driver_version>570.1</driver_version><attached_gpus>1</attached_gpus>
+<gpu id="00000000:17:00.0"><product_name>NVIDIA L4</product_name><uuid>GPU-1</uuid>
+<fb_memory_usage><total>23034 MiB</total><reserved>500 MiB</reserved><used>0 MiB</used><free>22534 MiB</free></fb_memory_usage></gpu>
+</nvidia_smi_log>
+"""
+
+
+def test_saved_machines_are_judged_by_what_nvidia_smi_printed_there(site):
+    (site.folder / "saved.xml").write_text(SAVED)
+    subset = {"gpu_audit_gather_subset": ["gpu"], "folder": str(site.folder)}
+    site.inventory({"file": dict(LOCAL, gpu_audit_nvidia_smi_output_file="saved.xml"), "text": dict(LOCAL, gpu_audit_nvidia_smi_output=SAVED),
+                    "lookup": dict(LOCAL, gpu_audit_nvidia_smi_output="{{ lookup('ansible.builtin.file', folder ~ '/saved.xml') }}")}, subset)
+    done = site.play("audit")
+    assert done.returncode == 0, done.stdout
+    for name in ("file", "text", "lookup"):
+        facts = site.document(name)["facts"]
+        assert sorted(facts) == ["gpu", "schema"] and facts["gpu"]["gpus"][0]["name"] == "NVIDIA L4"
+        assert facts["gpu"]["source"] == "nvidia-smi" and facts["gpu"]["driver_version"] == "570.1"
 
 
 def test_thresholds_of_two_groups_are_merged_in_name_order(site):

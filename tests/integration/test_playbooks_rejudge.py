@@ -47,7 +47,7 @@ def test_other_rules_give_other_verdicts_and_leave_the_documents(site):
     done = again(site, "-e", json.dumps({"gpu_audit_thresholds_poor": {"memory.total_bytes": {"fail": 2}}}))
     assert done.returncode == 0 and site.verdicts() == {"a": "ready", "b": "ready"}
     strict = site.folder / "strict.yml"
-    strict.write_text("name: strict\nextends: lenient.yml\nchecks:\n  memory.total_bytes: {fail: {below: 1.0e+18}}\n")
+    strict.write_text("schema: trainops.gpu_audit/policy/1\nname: strict\nextends: lenient.yml\nchecks:\n  memory.total_bytes: {fail: {below: 1.0e+18}}\n")
     done = again(site, "-e", "gpu_audit_policy=strict.yml")
     assert done.returncode == 0 and site.verdicts()["a"] == "not_ready", done.stdout
     assert {name: (site.latest / "inputs" / (name + ".json")).read_bytes() for name in "ab"} == before
@@ -107,6 +107,13 @@ def test_the_report_role_by_itself_takes_its_own_switches(site):
     done = site.play(own, inventory=False)
     assert done.returncode == 0, done.stdout
     assert set(first) - set(written(site)) == {"report.html"} and written(site)["report.csv"] == first["report.csv"]
+
+
+def test_a_mistyped_variable_is_warned_of(site):
+    site.inventory({"a": LOCAL})
+    site.play("audit")
+    said = " ".join(again(site, "-e", "gpu_audit_polic=inference").stdout.split())
+    assert 'gpu_audit_polic is no variable of this audit and changes nothing (did you mean "gpu_audit_policy"?)' in said
 
 
 def test_a_typo_in_the_other_policy_is_told(site):

@@ -62,6 +62,26 @@ def test_words_of_an_error_are_one_line_said_once():
     assert ansible_edge.words(ValueError("")) == "ValueError"
 
 
+@pytest.mark.parametrize("said, kept", [
+    ('Data could not be sent to remote host "gpu.01". Make sure this host can be reached over ssh: ssh: connect to host gpu.01 port 22: No route to host',
+     "ssh: connect to host gpu.01 port 22: No route to host"),
+    ('Task failed: Data could not be sent to remote host "x". Make sure this host can be reached over ssh:\r\nBanner. Banner. Closed',
+     "Banner. Closed"),
+    ('Data could not be sent to remote host "x". Make sure this host can be reached over ssh: ',
+     'Data could not be sent to remote host "x". Make sure this host can be reached over ssh:'),
+])
+def test_of_a_lost_connection_sshs_own_words_are_kept(said, kept):
+    assert ansible_edge.words(AnsibleError(said)) == kept
+
+
+@pytest.mark.parametrize("tags, skipped, only", [
+    (("all",), (), False), ((), (), False), (("collect",), (), True), (("collect", "judge"), (), False), (("all",), ("judge",), True), (("tagged",), (), False),
+])
+def test_whether_tags_leave_the_judging_out(monkeypatch, tags, skipped, only):
+    monkeypatch.setattr(ansible_edge.context, "CLIARGS", {"tags": tags, "skip_tags": skipped})
+    assert ansible_edge.collects_only() is only
+
+
 def test_threshold_variables_in_name_order():
     variables = {"gpu_audit_thresholds_b": {}, "gpu_audit_thresholds": {}, "gpu_audit_thresholds_a": {}, "other": {}, 3: 4}
     assert ansible_edge.threshold_variables(variables) == ["gpu_audit_thresholds", "gpu_audit_thresholds_a", "gpu_audit_thresholds_b"]

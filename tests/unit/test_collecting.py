@@ -55,6 +55,9 @@ def test_a_small_text_that_unpacks_to_gigabytes_is_refused_early():
     ({"rc": 126, "msg": "x"}, "no_python", "x"),
     ({"rc": 1, "msg": "Task failed: Action failed: boom", "module_stderr": "Traceback\n  line\nKeyError: 'y'\n"},
      "module_failed", "boom: "),
+    ({"rc": 127, "msg": "MODULE FAILURE: No start of json char found", "module_stderr": "pyenv: python3.13: command not found\n\nThe ..."},
+     "no_python", "shim of a version manager, which starts none here: pyenv: python3.13"),
+    ({"rc": 126, "msg": "x", "module_stderr": "No version is set for command python3"}, "no_python", "Set ansible_python_interpreter"),
     ({"msg": ""}, "module_failed", "without a message"),
     ({"msg": ["odd"]}, "module_failed", "without a message"),
 ])

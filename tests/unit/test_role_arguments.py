@@ -8,7 +8,7 @@ import pathlib
 
 import pytest
 import yaml
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import collecting, report, verdict, workload
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import collecting, host_options, report, verdict, workload
 
 ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
 TYPES = {"choice": "str", "list": "list", "text": "str", "path": "str", "size": "raw", "int": "int", "number": "float", "bool": "bool"}
@@ -45,7 +45,7 @@ def test_every_switch_has_its_default_and_its_documentation(role):
 
 
 def test_all_that_collecting_reads_is_a_switch_of_the_role():
-    read = {*collecting.INPUT_VARIABLES, *collecting.MODULE_VARIABLES, *collecting.COLLECT_VARIABLES, *collecting.RUN_VARIABLES}
+    read = {*collecting.INPUT_VARIABLES, *host_options.VARIABLES, *collecting.COLLECT_VARIABLES, *collecting.RUN_VARIABLES}
     assert set(options("audit")) == read | {"gpu_audit_output_dir", "gpu_audit_thresholds"}
     for name, value in {**collecting.COLLECT_VARIABLES, **collecting.RUN_VARIABLES}.items():
         assert (defaults("audit")[name] or None) == (value or None), name
