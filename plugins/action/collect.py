@@ -25,6 +25,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     run_pointer,
     variable_names,
     verdict_table,
+    waivers,
     workload,
 )
 
@@ -128,15 +129,15 @@ class ActionModule(ActionBase):
         loaded = run_pointer.policy_once(ansible_edge.process_tmp(), wanted, lambda: _load_policy(wanted, folders), run)
         if "error" in loaded:
             return wanted, {"gpu_audit_policy": loaded["error"]}
-        if not thresholds:
-            return wanted, {}
+        strangers = waivers.strangers(values.get("gpu_audit_waivers"), loaded["policy"]["checks"])
+        problems = {"gpu_audit_waivers": "; ".join(strangers)} if strangers else {}
         try:
             policy.apply_thresholds(loaded["policy"], thresholds)
         except policy.PolicyError as error:
             variable, _colon, message = str(error).partition(": ")
             known = any(entry["variable"] == variable for entry in thresholds)
-            return wanted, {variable: message} if known else {"gpu_audit_policy": str(error)}
-        return wanted, {}
+            problems.update({variable: message} if known else {"gpu_audit_policy": str(error)})
+        return wanted, problems
 
     # --------------------------------------------------------------- the host
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from . import collecting, judge, policy, report, run_directory, run_pointer, verdict_table
+from . import causes, collecting, judge, messages, policy, report, run_directory, run_pointer, verdict_table, waivers
 from .report import json_report
 
 REPORT_FILE = "report.json"
+# Kinds of errors that the audit's own settings cause, not the host; an invalid document may be of that kind too.
+_OWN_KINDS = causes.SETTINGS_KINDS | {"invalid"}
 # A report of 1,000 hosts is about 5 MB.
-# Kinds of errors that the audit's own settings cause, not the host.
-_OWN_KINDS = ("invalid", "template", "policy", "workload", "expected")
 REPORT_LIMIT_BYTES = 1024 * 1024 * 1024
 
 
@@ -58,6 +58,7 @@ def judge_stored(run, expected=(), overrides=None, finished=None, language=None,
     shown["partial"] = finished is None and bool(manifest["partial"]) and _any_missing(run, names.names)
     language = language or manifest.get("language") or "en"
     policies = _Policies(manifest["policies"], overrides, folders)
+    _check_overrides(run, names.names, overrides, policies)
     hosts = [_judge_one(run, name, overrides, policies, shown["finished"], language) for name in names.names]
     shown["policies"] = policies.used
     whole = judge.judge_run(hosts, policies.used, shown, language)
@@ -68,6 +69,30 @@ def judge_stored(run, expected=(), overrides=None, finished=None, language=None,
     except OSError as error:
         raise run_directory.RunDirectoryError("cannot write %s in %s: %s" % (REPORT_FILE, folder, error.strerror or error)) from error
     return Judged(whole, folder, tuple(problems + policies.errors()))
+
+
+def _check_overrides(run, names, overrides, policies):
+    """RunDirectoryError where the rules given now can't be used: a typo must not replace a good report by a report of errors."""
+    if not {"policy", "thresholds", "waivers"} & set(overrides):
+        return
+    keys = {_policy_key(dict(run_directory.read_inputs(run, name), **overrides)) for name in names}
+    for key in sorted(keys):
+        found = policies.get(key)
+        said = []
+        if "error" in found:
+            said = ["gpu_audit_policy: %s" % found["error"]] if "policy" in overrides else []
+        else:
+            try:
+                policy.apply_thresholds(found["policy"], overrides.get("thresholds"))
+            except policy.PolicyError as error:
+                said = [str(error)]
+            said += ["gpu_audit_waivers: " + problem for problem in waivers.strangers(overrides.get("waivers"), found["policy"].get("checks", {}))]
+        if said:
+            raise run_directory.RunDirectoryError("%s. Nothing was judged, the report stays as it was" % said[0])
+
+
+def _policy_key(inputs):
+    return inputs["policy"] if isinstance(inputs["policy"], str) and inputs["policy"] else collecting.DEFAULT_POLICY
 
 
 class _Policies:
@@ -96,18 +121,30 @@ def _judge_one(run, name, overrides, policies, now, language):
     """One entry under `hosts`; whatever is wrong with this host's inputs or policy makes it an error, never a gap."""
     inputs = run_directory.read_inputs(run, name)
     document = run_directory.read_host(run, name)
+    lost = not os.path.lexists(run_directory.inputs_path(run, name))
+    if lost and "policy" not in overrides and document is not None and document["facts"] is not None:
+        # The defaults would give a verdict that nobody asked for.
+        said = "is missing, so nobody knows by which rules this host is to be judged: put it back, or give gpu_audit_policy with -e"
+        inputs["errors"] = [{"variable": _inputs_file(run, name), "message": said}]
     for field in ("policy", "workload", "expected", "waivers"):
         if field in overrides:
             inputs[field] = overrides[field]
     if "thresholds" in overrides:
         inputs["thresholds"] = merge_thresholds(inputs["thresholds"], overrides["thresholds"])
-    key = inputs["policy"] if isinstance(inputs["policy"], str) and inputs["policy"] else collecting.DEFAULT_POLICY
+    key = _policy_key(inputs)
     inputs["policy"] = key
     found = policies.get(key)
     if "error" in found and document is not None and document["facts"] is not None:
         # Judging only knows that there is no policy; why there is none belongs into the report.
         document = run_directory.error_document(name, "invalid", found["error"], document.get("collected_at"))
-    return judge.judge_host(document, inputs, found.get("policy"), now, language)
+    entry = judge.judge_host(document, inputs, found.get("policy"), now, language)
+    if lost and entry["findings"]:
+        entry["errors"].append({"kind": "inputs", "message": messages.text(language, "note.no_inputs", file=_inputs_file(run, name))})
+    return entry
+
+
+def _inputs_file(run, name):
+    return os.path.join("inputs", os.path.basename(run_directory.inputs_path(run, name)))
 
 
 def merge_thresholds(stored, given):

@@ -11,8 +11,8 @@ import math
 import re
 import zlib
 
-from . import messages, metrics, report, run_directory, waivers, workload
-from .policy import NUMERIC_COMPARISONS, nearest
+from . import expected, messages, report, run_directory, waivers, workload
+from .policy import NUMERIC_COMPARISONS
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
 INPUT_VARIABLES = {
@@ -32,12 +32,6 @@ RUN_VARIABLES = {
     "gpu_audit_report_documents": True,
 }
 DEFAULT_POLICY = "training"
-
-# What gpu_audit_expected may say: what some metric asks for.
-EXPECTED_FIELDS = tuple(sorted({
-    source.partition(".")[2]
-    for definition in metrics.DEFINITIONS.values() for source in definition["inputs"] if source.startswith("expected.")
-}))
 
 LOST_EARLIER = (
     "Ansible lost this host in an earlier task of the play, before the audit came to it: unreachable or failed, see Ansible's output."
@@ -218,12 +212,10 @@ def shape_problems(values):
                 problems[variable] = "must be a mapping, not %r" % (run_directory.shorten(value, 60),)
         elif variable in COLLECT_VARIABLES and not is_seconds(value):
             problems[variable] = "must be a number of seconds from 0 to 1e9, not %r" % (run_directory.shorten(value, 60),)
-    expected = values.get("gpu_audit_expected")
-    if isinstance(expected, dict):
-        unknown = sorted(str(key) for key in expected if key not in EXPECTED_FIELDS)
-        if unknown:
-            known = ", ".join(EXPECTED_FIELDS)
-            problems["gpu_audit_expected"] = "no field %s%s; there are: %s" % (unknown[0], nearest(unknown[0], EXPECTED_FIELDS), known)
+    if isinstance(values.get("gpu_audit_expected"), dict):
+        wrong = expected.normalise(values["gpu_audit_expected"])[1]
+        if wrong:
+            problems["gpu_audit_expected"] = "; ".join(wrong)
     broken = waiver_problems(values.get("gpu_audit_waivers"))
     if broken:
         problems["gpu_audit_waivers"] = "; ".join(broken)

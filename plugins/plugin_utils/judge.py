@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import operator
 
-from . import causes, documents, findings, messages, metrics, numbers, policy as policy_module, verdict as verdict_module, workload
+from . import causes, documents, expected as expected_module, findings, messages, metrics, policy as policy_module, verdict as verdict_module
+from . import waivers, workload
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 
 SCHEMA = "trainops.gpu_audit/report/1"
-EXPECTED_FIELDS = ("gpu_count", "gpu_name", "nvlinks", "pcie_width")
 # Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform,
 # where there is something to tell.
 REPORT_ALWAYS = frozenset(("vram.total_bytes", "storage.free_bytes"))
@@ -43,7 +43,7 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
     form, form_problems = workload.normalise(inputs.get("workload"))
     entry = _empty_entry(document, inputs, policy, form)
     entry["errors"] = [{"kind": "workload", "message": problem} for problem in form_problems]
-    if _settle_undocumented(entry, document, policy, status_hint, language):
+    if _settle_undocumented(entry, document, bool(maps(inputs, "errors")), status_hint, language):
         return entry
     entry["hardware"] = hardware(document["facts"])
     problems = [error for error in maps(inputs, "errors") if text(error, "message")]
@@ -63,8 +63,14 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
         {"kind": "thresholds", "message": messages.text(language, "note.never_warns", check=name, **_limits(check))}
         for name, check in policy_module.never_warning(policy).items()
     ]
-    expected, expected_problems = _expected(inputs.get("expected"))
-    entry["errors"] += expected_problems + _unknown_waivers(inputs.get("waivers"), policy)
+    expected, wrong = expected_module.normalise(inputs.get("expected"))
+    refused = [{"kind": "expected", "message": "gpu_audit_expected: " + problem} for problem in wrong]
+    refused += [
+        {"kind": "waiver", "message": "gpu_audit_waivers: " + problem} for problem in waivers.strangers(inputs.get("waivers"), policy["checks"])
+    ]
+    if refused:
+        entry["errors"] += refused
+        return _settle(entry, "error", messages.text(language, "reason.inputs", error=refused[-1]["message"]))
     derived = metrics.derive(document, {"workload": form, "expected": expected}, now)
     _judge_checks(entry, derived, document, inputs, expected, form, policy, now, language)
     return entry
@@ -96,8 +102,8 @@ def _settle(entry, verdict, reason):
     return entry
 
 
-def _settle_undocumented(entry, document, policy, status_hint, language):
-    """Gives the verdict of a host without judgeable facts; True when it did."""
+def _settle_undocumented(entry, document, own, status_hint, language):
+    """Gives the verdict of a host without judgeable facts; True when it did. `own`: its inputs say that its variables were wrong."""
     if document is None:
         hint = status_hint if status_hint in ("unreachable", "error", "not_tried") else "not_tried"
         silent = messages.text(language, "reason.silent")
@@ -111,9 +117,13 @@ def _settle_undocumented(entry, document, policy, status_hint, language):
         _settle(entry, "error", messages.text(language, "reason.error", error=message))
         return True
     errors = documents.errors_of(document)
-    entry["errors"] += errors
     if document.get("facts"):
+        entry["errors"] += errors
         return False
+    if own:
+        # The host was never contacted: the variables were wrong, as its inputs say too.
+        errors = [dict(error, kind="settings") for error in errors]
+    entry["errors"] += errors
     first = next((error for error in errors if error["kind"] == "unreachable"), errors[0] if errors else None)
     if first is None:
         first = {
@@ -122,49 +132,14 @@ def _settle_undocumented(entry, document, policy, status_hint, language):
         }
     kind = first["kind"] if first["kind"] in ("unreachable", "not_tried") else "error"
     said = first["message"] or messages.text(language, "reason.silent")
-    _settle(entry, kind, messages.text(language, "reason." + kind, **({} if kind == "not_tried" else {"error": said})))
+    key = "reason.inputs" if first["kind"] == "settings" else "reason." + kind
+    _settle(entry, kind, messages.text(language, key, **({} if kind == "not_tried" else {"error": said})))
     return True
-
-
-def _expected(value):
-    """(what is expected with figures as numbers, problems): inventories in INI form give figures as text."""
-    expected, problems = {}, []
-    if not isinstance(value, dict):
-        return expected, [] if value is None else [{"kind": "expected", "message": "gpu_audit_expected must be a map"}]
-    for key in sorted(value, key=str):
-        entry = value[key]
-        if key not in EXPECTED_FIELDS:
-            message = "gpu_audit_expected.%s is not known%s" % (str(key)[:80], policy_module.nearest(key, EXPECTED_FIELDS))
-            problems.append({"kind": "expected", "message": message})
-        elif entry is not None and key != "gpu_name":
-            if isinstance(entry, str) and entry.strip().isdecimal() and len(entry) < 9:
-                entry = int(entry)
-            if not numbers.is_whole(entry) or not 0 <= entry < 2**31:
-                message = "gpu_audit_expected.%s must be a whole number, not %s" % (key, repr(value[key])[:80])
-                problems.append({"kind": "expected", "message": message})
-            else:
-                expected[key] = entry
-        elif isinstance(entry, str) and entry.strip():
-            expected[key] = entry
-        elif entry is not None and entry != "":
-            problems.append({"kind": "expected", "message": "gpu_audit_expected.gpu_name must be text, not %s" % repr(entry)[:80]})
-    return expected, problems
 
 
 def _limits(check):
     """{"warn": "below 4", "fail": ...} of a check, as a policy writes them."""
     return {key: " ".join(str(part) for part in next(iter(check[key].items()))) for key in ("warn", "fail")}
-
-
-def _unknown_waivers(waived, policy):
-    """Waivers of checks that the policy doesn't have: a typo there would hide nothing, and nobody would know why."""
-    if not isinstance(waived, dict):
-        return []
-    return [
-        {"kind": "waiver", "message": "waiver for %s: no such check%s" % (str(name)[:80], policy_module.nearest(name, policy["checks"]))}
-        for name in sorted(waived, key=str)
-        if name not in policy["checks"]
-    ]
 
 
 def _judge_checks(entry, derived, document, inputs, expected, form, policy, now, language):

@@ -96,6 +96,10 @@ TABLE = {
         "{title}: {actual} is below the usual limit, but {metric} is {value}, which is enough.",
         "{title}：{actual} 低于一般限值，但 {metric} 为 {value}，已足够。",
     ),
+    "note.no_inputs": (
+        "{file} is missing: judged by what -e says alone, without the host's own form, thresholds, expectations and waivers.",
+        "缺少 {file}：仅按 -e 给出的内容评判，未使用该主机自己的表单、阈值、期望和豁免。",
+    ),
     "note.never_warns": (
         "{check} fails ({fail}) before it warns ({warn}), so it never warns: give its warn limit too, or warn: null.",
         "{check} 的 fail 限值（{fail}）先于 warn 限值（{warn}）触发，因此不会产生警告：请同时给出 warn 限值，或设 warn: null。",

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import datetime
 
+from .policy import nearest
+
 
 def as_moment(value):
     """A datetime in UTC of an ISO 8601 text ("2026-11-30T12:00:00Z"), a date text or a datetime; None when it is none of these."""
@@ -18,6 +20,12 @@ def as_moment(value):
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)
+
+
+def strangers(waived, checks):
+    """What is wrong with waivers of checks that the policy doesn't have: a typo there would waive nothing, and nobody would know why."""
+    names = sorted((name for name in waived if name not in checks), key=str) if isinstance(waived, dict) else ()
+    return ["%s is no check of the policy%s: docs/checks.md lists them" % (str(name)[:80], nearest(name, checks)) for name in names]
 
 
 def find(waivers, check, now):

@@ -79,7 +79,12 @@ def test_thresholds_of_one_name_are_replaced_and_the_rest_kept():
 
 
 def test_a_policy_that_cannot_be_used_is_the_hosts_error_and_told_once(run):
-    judged = auditing.judge_stored(run, overrides={"policy": "trainin"})
+    manifest = run_directory.read_manifest(run)[0]
+    run_directory.write_json(run_directory.manifest_path(run), dict(manifest, policies={}))
+    for name in manifest["expected"]:
+        inputs = run_directory.read_inputs(run, name)
+        run_directory.write_json(run_directory.inputs_path(run, name), dict(inputs, policy="trainin"))
+    judged = auditing.judge_stored(run)
     assert {host["verdict"] for host in judged.report["hosts"]} <= {"error", "unreachable", "not_tried"}
     told = [problem for problem in judged.problems if "trainin" in problem]
     assert len(told) == 1 and 'did you mean "training"' in told[0]
@@ -93,6 +98,28 @@ def test_when_every_host_fails_for_the_audits_own_settings_the_reason_is_given()
     assert auditing.nothing_judged({"hosts": [wrong, dead]}) is None
     assert auditing.nothing_judged({"hosts": [wrong, {"verdict": "ready", "errors": []}]}) is None
     assert auditing.nothing_judged({"hosts": []}) is None
+
+
+@pytest.mark.parametrize("overrides, said", [
+    ({"policy": "trainin"}, 'gpu_audit_policy: .*"training"'),
+    ({"thresholds": [{"variable": "gpu_audit_thresholds", "values": {"compute.cores_per_gpus": {"warn": 1}}}]}, '"compute.cores_per_gpu"'),
+    ({"waivers": {"gpu.losst": {"reason": "x"}}}, 'gpu_audit_waivers: .*"gpu.lost"'),
+])
+def test_a_typo_in_the_rules_given_now_leaves_the_stored_report(run, overrides, said):
+    auditing.judge_stored(run)
+    before = content(run)
+    with pytest.raises(run_directory.RunDirectoryError, match=said):
+        auditing.judge_stored(run, overrides=overrides)
+    assert content(run) == before
+
+
+def test_a_host_whose_inputs_are_gone_is_not_judged_by_other_rules(run):
+    ready = next(host["name"] for host in auditing.judge_stored(run).report["hosts"] if host["findings"])
+    pathlib.Path(run_directory.inputs_path(run, ready)).unlink()
+    found = {host["name"]: host for host in auditing.judge_stored(run).report["hosts"]}[ready]
+    assert found["verdict"] == "error" and "inputs/%s.json" % ready in found["reason"] and "missing" in found["reason"]
+    found = {host["name"]: host for host in auditing.judge_stored(run, overrides={"policy": "base"}).report["hosts"]}[ready]
+    assert found["verdict"] != "error" and "inputs/%s.json" % ready in found["errors"][-1]["message"]
 
 
 def test_a_policy_file_is_looked_for_beside_the_inventory(tmp_path):

@@ -88,6 +88,12 @@ def test_what_the_progress_line_says_of_gpus():
     ({"gpu_audit_waivers": {"a": {"expires": "2027-01-01"}}}, "gpu_audit_waivers", "a: needs a reason"),
     ({"gpu_audit_waivers": {"a": {"reason": "r", "expires": "soon"}}}, "gpu_audit_waivers", "'soon'"),
     ({"gpu_audit_expected": {"gpu_cout": 8}}, "gpu_audit_expected", 'did you mean "gpu_count"'),
+    ({"gpu_audit_expected": {"gpu_count": "eight"}}, "gpu_audit_expected", "gpu_count must be a whole number that is not negative, not 'eight'"),
+    ({"gpu_audit_expected": {"gpu_count": -1}}, "gpu_audit_expected", "not -1"),
+    ({"gpu_audit_expected": {"gpu_count": 7.5}}, "gpu_audit_expected", "not 7.5"),
+    ({"gpu_audit_expected": {"gpu_count": True}}, "gpu_audit_expected", "not True"),
+    ({"gpu_audit_expected": {"pcie_width": "x16", "nvlinks": "many"}}, "gpu_audit_expected", "'many'; pcie_width must be"),
+    ({"gpu_audit_expected": {"gpu_name": ["H100"]}}, "gpu_audit_expected", "gpu_name must be text"),
 ])
 def test_a_variable_of_the_wrong_kind_is_named_and_not_used(values, variable, said):
     problems = collecting.shape_problems(values)

@@ -147,6 +147,19 @@ def test_an_expected_width_is_the_measure():
     assert finding(judged(document, inputs), "gpu.pcie_width")["actual"] == "below_expected"
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"gpu_count": "eight"}, {"gpu_count": -1}, {"pcie_width": "x16"}, {"nvlinks": "many"}, {"gpu_name": ["H100"]}, {"gpu_cout": 8}]
+)
+def test_a_wrong_expectation_is_the_hosts_error_and_never_left_out(wrong):
+    entry = judged(*host(inputs_change=lambda inputs: inputs.update(expected=wrong)))
+    assert entry["verdict"] == "error" and "gpu_audit_expected: " in entry["reason"] and next(iter(wrong)) in entry["reason"]
+
+
+def test_figures_in_text_and_empty_expectations_are_fine():
+    document, inputs = host("a100", inputs_change=lambda inputs: inputs.update(expected={"gpu_count": "8", "nvlinks": None, "gpu_name": " "}))
+    assert judged(document, inputs)["verdict"] == "ready"
+
+
 def test_idle_links_are_not_judged_by_their_generation():
     def change(facts):
         facts["gpu"]["gpus"][0].update(pcie_generation_current=1, performance_state="P8")
@@ -338,8 +351,9 @@ class TestWaivers:
     def test_without_a_reason_it_is_none(self, waiver):
         assert status(self.judged({"gpu.ecc_uncorrectable": waiver}), "gpu.ecc_uncorrectable") == "fail"
 
-    def test_of_an_unknown_check_it_is_an_error_line(self):
-        assert '"gpu.ecc_uncorrectable"' in self.judged({"gpu.ecc_uncorrectible": {"reason": "x"}})["errors"][0]["message"]
+    def test_of_an_unknown_check_it_is_the_hosts_error(self):
+        entry = self.judged({"gpu.ecc_uncorrectible": {"reason": "x"}}, "none")
+        assert entry["verdict"] == "error" and '"gpu.ecc_uncorrectable"' in entry["errors"][0]["message"] and "gpu_audit_waivers" in entry["reason"]
 
     def test_what_passes_stays_a_pass(self):
         assert status(self.judged({"gpu.lost": {"reason": "x"}}), "gpu.lost") == "pass"

@@ -8,7 +8,7 @@ import pathlib
 
 import pytest
 import yaml
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import collecting, host_options, report, verdict, workload
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import collecting, expected, host_options, report, verdict, workload
 
 ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
 TYPES = {"choice": "str", "list": "list", "text": "str", "path": "str", "size": "raw", "int": "int", "number": "float", "bool": "bool"}
@@ -33,7 +33,7 @@ def test_the_workload_form_is_documented_field_by_field():
 
 
 def test_expectations_are_those_that_a_metric_asks_for():
-    assert tuple(sorted(options("audit")["gpu_audit_expected"]["options"])) == collecting.EXPECTED_FIELDS
+    assert tuple(sorted(options("audit")["gpu_audit_expected"]["options"])) == expected.FIELDS
 
 
 @pytest.mark.parametrize("role", ["audit", "gate", "report"])
