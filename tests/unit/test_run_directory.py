@@ -235,7 +235,7 @@ def test_the_first_to_begin_decides_where_the_run_lies(tmp_path):
     assert run_pointer.current(process) is None
     first = run_pointer.begin(process, str(tmp_path / "a"), {"expected": ["x"], "language": "zh"}, {"gpu_audit_language": "zh"})
     second = run_pointer.begin(process, str(tmp_path / "b"), {"expected": ["y"], "language": "en"}, {})
-    assert first == second == run_pointer.current(process)
+    assert first.pop("begun_here") is True and first == second == run_pointer.current(process)
     assert first["output_dir"] == str(tmp_path / "a") and not (tmp_path / "b").exists()
     assert run_directory.read_manifest(first["run_directory"])[0]["expected"] == ["x"]
 
