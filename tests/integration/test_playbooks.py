@@ -126,6 +126,12 @@ def test_where_there_is_no_host_nothing_passes(site, playbook, hosts, arguments)
     assert not site.output.exists()
 
 
+@pytest.mark.parametrize("look", ["--syntax-check", "--list-hosts", "--list-tasks", "--list-tags"])
+def test_looking_at_a_playbook_needs_no_host(site, look):
+    site.inventory({})
+    assert site.play("gate", look).returncode == 0
+
+
 def test_the_hosts_of_a_play_may_be_a_pattern_a_list_or_this_machine(site):
     site.inventory({"a": LOCAL, "b": LOCAL, "c": LOCAL}, groups={"rack1": ["a", "b"]})
     assert site.play("gate", "-e", "gpu_audit_hosts=rack1:!b").returncode == 0 and list(site.verdicts()) == ["a"]
