@@ -18,6 +18,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     collecting,
+    complaints,
     host_options,
     measurement_store,
     policy,
@@ -51,10 +52,11 @@ class ActionModule(ActionBase):
         task_vars = task_vars or {}
         name = ansible_edge.plain(task_vars["inventory_hostname"])
         begun = time.monotonic()
+        self._language = "en"
         try:
             result.update(self._audit(name, task_vars))
         except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, status="error", msg=verdict_table.clean(error, 1000))
+            result.update(failed=True, status="error", msg=verdict_table.clean(complaints.say(error, self._language), 1000))
         result.update(changed=False, seconds=round(time.monotonic() - begun, 1))
         return result
 
@@ -62,9 +64,10 @@ class ActionModule(ActionBase):
         values, problems = self._variables(task_vars)
         run = self._begin(task_vars, problems)
         path = run["run_directory"]
+        self._language = run["settings"]["gpu_audit_language"]
         kind = "template" if problems else "invalid"
         for text in variable_names.unknown(task_vars):
-            ansible_edge.warn(self._display, text)
+            ansible_edge.warn(self._display, complaints.say(text, self._language))
         problems.update(collecting.shape_problems(values))
         problems.update(host_options.problems(values))
         problems.update(host_options.read_saved(values, ansible_edge.search_folders(self._loader, task_vars)))
@@ -103,6 +106,7 @@ class ActionModule(ActionBase):
             for variable, message in defaulted.items():
                 ansible_edge.warn(self._display, "%s doesn't template, its default is used: %s" % (variable, message))
             given = {key: value for key, value in settings.items() if value not in (None, "")}
+            self._language = given.get("gpu_audit_language")
             settings = collecting.checked_settings({**collecting.RUN_VARIABLES, **given})
             expected = ansible_edge.plain(list(task_vars.get("ansible_play_hosts_all") or []))
             manifest = {"expected": sorted(expected), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
@@ -192,7 +196,9 @@ class ActionModule(ActionBase):
 
     def _failed(self, path, name, kind, message):
         self._record(path, name, kind, message)
-        return {"failed": True, "status": "error", "kind": kind, "msg": verdict_table.clean(message, 600), "run_directory": path}
+        # The document keeps the English: a stored run may be judged in either language.
+        said = verdict_table.clean(complaints.say(message, self._language), 600)
+        return {"failed": True, "status": "error", "kind": kind, "msg": said, "run_directory": path}
 
     def _unreachable(self, path, name, message):
         # Returned, not raised: Ansible prints the words of an exception as they are, and they may hold whatever the host's banner does.

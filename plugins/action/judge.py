@@ -12,6 +12,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     auditing,
     collecting,
+    complaints,
     run_directory,
     run_pointer,
     variable_names,
@@ -38,7 +39,8 @@ class ActionModule(ActionBase):
         try:
             result.update(self._judge(task_vars or {}))
         except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, msg=verdict_table.clean(error, 1000))
+            language = ansible_edge.run_language(self._loader, run_pointer.current(ansible_edge.process_tmp()))
+            result.update(failed=True, msg=verdict_table.clean(complaints.say(error, language), 1000))
         return result
 
     def _judge(self, task_vars):
@@ -108,7 +110,7 @@ class ActionModule(ActionBase):
         """What -e says otherwise than the stored inputs."""
         extra = ansible_edge.extra_vars(self._loader)
         for text in variable_names.unknown(extra):
-            ansible_edge.warn(self._display, text)
+            ansible_edge.warn(self._display, complaints.say(text, extra.get("gpu_audit_language")))
         thresholds = ansible_edge.threshold_variables(extra)
         values, problems = ansible_edge.template_each(self._templar, extra, [*collecting.INPUT_VARIABLES, *thresholds])
         problems.update(collecting.shape_problems(values))

@@ -12,6 +12,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     auditing,
     collecting,
+    complaints,
     run_directory,
     run_pointer,
     verdict_table,
@@ -60,7 +61,7 @@ class ActionModule(ActionBase):
         result = {"msg": lines, "_ansible_verbose_always": True}
         unusable = auditing.nothing_judged(report)
         if unusable:
-            result.update(failed=True, msg=verdict_table.clean("no host could be judged: %s" % unusable, 1000), table=lines)
+            result.update(failed=True, msg=verdict_table.clean(complaints.say("no host could be judged: %s" % unusable, language), 1000), table=lines)
         return result
 
 

@@ -164,6 +164,11 @@ def run_settings(templar, loader, task_vars, defaults, begun):
     return checked_settings({**defaults, **stated})
 
 
+def run_language(loader, begun):
+    """The language to complain in before the settings of a run are known to be right: what -e says, the begun run's, English."""
+    return extra_vars(loader).get("gpu_audit_language") or (begun or {}).get("settings", {}).get("gpu_audit_language") or "en"
+
+
 def output_dir(templar, loader, task_vars, given=None):
     """Where runs are kept: what the task says, -e gpu_audit_output_dir, the variable of the host at hand if it templates, the default."""
     extra = extra_vars(loader).get("gpu_audit_output_dir")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from . import causes, collecting, judge, messages, policy, report, run_directory, run_pointer, verdict_table, waivers
+from . import causes, collecting, complaints, judge, messages, policy, report, run_directory, run_pointer, verdict_table, waivers
 from .report import json_report
 
 REPORT_FILE = "report.json"
@@ -68,7 +68,7 @@ def judge_stored(run, expected=(), overrides=None, finished=None, language=None,
         json_report.write_all(os.path.join(folder, REPORT_FILE), whole)
     except OSError as error:
         raise run_directory.RunDirectoryError("cannot write %s in %s: %s" % (REPORT_FILE, folder, error.strerror or error)) from error
-    return Judged(whole, folder, tuple(problems + policies.errors()))
+    return Judged(whole, folder, tuple(complaints.say(problem, language) for problem in problems + policies.errors()))
 
 
 def _check_overrides(run, names, overrides, policies):

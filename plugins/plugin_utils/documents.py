@@ -70,13 +70,13 @@ def _mismatch(path, wanted, value):
     return {"path": path, "wanted": wanted, "found": kinds.get(type(value), type(value).__name__)}
 
 
-def errors_of(document):
-    """[{"kind", "message"}] of a document's errors, texts cut at 500 characters, anything else left out."""
+def errors_of(document, limit=500):
+    """[{"kind", "message"}] of a document's errors, texts cut at `limit` characters, anything else left out."""
     result = []
     for entry in document.get("errors") or ():
         if isinstance(entry, dict):
             kind, message = entry.get("kind"), entry.get("message")
             result.append(
-                {"kind": kind[:40] if isinstance(kind, str) else "error", "message": message[:500] if isinstance(message, str) else ""}
+                {"kind": kind[:40] if isinstance(kind, str) else "error", "message": message[:limit] if isinstance(message, str) else ""}
             )
     return result[:20]

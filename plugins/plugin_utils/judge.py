@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import operator
 
-from . import causes, documents, expected as expected_module, findings, messages, metrics, policy as policy_module, verdict as verdict_module
-from . import waivers, workload
+from . import causes, complaints, documents, findings, messages, metrics, waivers, workload
+from . import expected as expected_module, policy as policy_module, verdict as verdict_module
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 
 SCHEMA = "trainops.gpu_audit/report/1"
@@ -42,14 +42,15 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
     inputs = inputs if isinstance(inputs, dict) else {}
     form, form_problems = workload.normalise(inputs.get("workload"))
     entry = _empty_entry(document, inputs, policy, form)
-    entry["errors"] = [{"kind": "workload", "message": problem} for problem in form_problems]
+    entry["errors"] = [{"kind": "workload", "message": complaints.say(problem, language)} for problem in form_problems]
     if _settle_undocumented(entry, document, bool(maps(inputs, "errors")), status_hint, language):
         return entry
     entry["hardware"] = hardware(document["facts"])
     problems = [error for error in maps(inputs, "errors") if text(error, "message")]
     if problems:
         entry["errors"] += [
-            {"kind": "template", "message": "%s: %s" % (text(error, "variable") or "?", text(error, "message"))} for error in problems
+            {"kind": "template", "message": complaints.say("%s: %s" % (text(error, "variable") or "?", text(error, "message")), language)}
+            for error in problems
         ]
         return _settle(entry, "error", messages.text(language, "reason.inputs", error=entry["errors"][-1]["message"]))
     if policy is None:
@@ -57,16 +58,19 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
     try:
         policy = policy_module.apply_thresholds(policy, inputs.get("thresholds"))
     except policy_module.PolicyError as error:
-        entry["errors"].append({"kind": "policy", "message": str(error)})
-        return _settle(entry, "error", messages.text(language, "reason.inputs", error=str(error)))
+        said = complaints.say(error, language)
+        entry["errors"].append({"kind": "policy", "message": said})
+        return _settle(entry, "error", messages.text(language, "reason.inputs", error=said))
     entry["errors"] += [
         {"kind": "thresholds", "message": messages.text(language, "note.never_warns", check=name, **_limits(check))}
         for name, check in policy_module.never_warning(policy).items()
     ]
     expected, wrong = expected_module.normalise(inputs.get("expected"))
-    refused = [{"kind": "expected", "message": "gpu_audit_expected: " + problem} for problem in wrong]
-    refused += [
-        {"kind": "waiver", "message": "gpu_audit_waivers: " + problem} for problem in waivers.strangers(inputs.get("waivers"), policy["checks"])
+    strangers = waivers.strangers(inputs.get("waivers"), policy["checks"])
+    refused = [
+        {"kind": kind, "message": complaints.say("%s: %s" % (variable, problem), language)}
+        for kind, variable, problems in (("expected", "gpu_audit_expected", wrong), ("waiver", "gpu_audit_waivers", strangers))
+        for problem in problems
     ]
     if refused:
         entry["errors"] += refused
@@ -116,7 +120,8 @@ def _settle_undocumented(entry, document, own, status_hint, language):
         entry["errors"].append({"kind": "invalid", "message": message})
         _settle(entry, "error", messages.text(language, "reason.error", error=message))
         return True
-    errors = documents.errors_of(document)
+    # Cut once it is said: half a sentence is no sentence in any language.
+    errors = [dict(error, message=complaints.say(error["message"], language)[:500]) for error in documents.errors_of(document, 2000)]
     if document.get("facts"):
         entry["errors"] += errors
         return False
