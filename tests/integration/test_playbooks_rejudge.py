@@ -219,3 +219,38 @@ def test_after_ctrl_c_without_the_callback_rejudge_reports_what_there_is(site):
     first = (site.output / run / "report.html").read_bytes()
     again(site, "-e", "gpu_audit_run=%s" % run)
     assert (site.output / run / "report.html").read_bytes() == first
+
+
+@pytest.mark.parametrize("wrong, said", [
+    ({"gpu_audit_policy": "trainin"}, 'did you mean "training"'),
+    ({"gpu_audit_thresholds": {"memory.totl_bytes": {"fail": 2}}}, 'did you mean "memory.total_bytes"'),
+    ({"gpu_audit_waivers": {"memory.totl_bytes": {"reason": "x"}}}, 'did you mean "memory.total_bytes"'),
+    ({"gpu_audit_expected": {"gpu_count": "eight"}}, "gpu_count must be a whole number"),
+])
+def test_a_typo_in_the_new_rules_leaves_the_good_report(site, wrong, said):
+    site.inventory({"a": LOCAL})
+    site.play("audit")
+    first = written(site)
+    done = again(site, "-e", json.dumps(wrong))
+    assert done.returncode == 2 and said in done.stdout.replace('\\"', '"'), done.stdout
+    assert written(site) == first
+
+
+def test_lost_inputs_are_the_hosts_error_and_not_the_defaults(site):
+    site.inventory({"a": LOCAL, "b": LOCAL})
+    site.play("audit")
+    (site.latest / "inputs" / "a.json").unlink()
+    assert again(site).returncode == 0 and site.verdicts() == {"a": "error", "b": "ready"}
+
+
+def test_mistakes_are_told_in_the_language_of_the_report_whenever_it_is_made(site):
+    site.inventory({"a": LOCAL, "b": dict(LOCAL, gpu_audit_expected={"gpu_count": "eight"}),
+                    "c": dict(LOCAL, gpu_audit_waivers={"memory.totl_bytes": {"reason": "x"}})}, {"gpu_audit_language": "zh"})
+    done = site.play("audit")
+    assert done.returncode == 0 and "gpu_count 必须是非负整数" in done.stdout, done.stdout
+    assert site.verdicts() == {"a": "ready", "b": "error", "c": "error"}
+    reasons = {host["name"]: host["reason"] for host in site.report()["hosts"]}
+    assert "gpu_audit_expected：gpu_count 必须是非负整数" in reasons["b"] and "不是该策略中的检查（是否想写“memory.total_bytes”？）" in reasons["c"]
+    assert again(site, "-e", "gpu_audit_language=en").returncode == 0
+    reasons = {host["name"]: host["reason"] for host in site.report()["hosts"]}
+    assert "gpu_count must be a whole number" in reasons["b"] and "is no check of the policy" in reasons["c"]

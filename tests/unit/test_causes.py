@@ -114,6 +114,83 @@ def test_unanswered_questions_are_grouped_and_leave_out_what_a_broken_driver_exp
     assert "gpu.count" not in by_check and "compute.cores_per_gpu" not in by_check
 
 
+def errors(*documents, language="en"):
+    """The causes of hosts with these errors: (kind, message, variable that the inputs name or None)."""
+    entries = []
+    for number, (kind, message, variable) in enumerate(documents):
+        document, inputs = judging.host("a100")
+        inputs["name"] = document["name"] = "node-%02d" % number
+        inputs["errors"] = [{"variable": variable, "message": message}] if variable else []
+        said = "%s: %s" % (variable, message) if variable else message
+        document.update(facts=None, errors=[{"kind": kind, "message": said.replace("NAME", document["name"])}])
+        entries.append(judging.judged(document, inputs, language=language))
+    policies = {"training": judging.shipped("training")}
+    return judge.judge_run(entries, policies, fleet_maker.make_run([], policies, language), language)
+
+
+def test_errors_are_grouped_by_kind_and_message_with_the_remedy_of_their_kind():
+    typo = "no field gpu_cout (did you mean \"gpu_count\"?); there are: gpu_count, gpu_name"
+    made = errors(
+        ("invalid", typo, "gpu_audit_expected"),
+        ("invalid", typo, "gpu_audit_expected"),
+        ("invalid", "must be a mapping, not 'x'", "gpu_audit_workload"),
+        ("template", "'nope' is undefined", None),
+        ("no_python", "/bin/sh: /usr/bin/python3: not found", None),
+        ("module_failed", "NAME: no space in /tmp/ansible-tmp-1764-77-2/x", None),
+        ("module_failed", "NAME: no space in /tmp/ansible-tmp-1765-78-3/x", None),
+        ("timeout", "no answer within gpu_audit_host_timeout (5 s)", None),
+        ("invalid", "the module's facts are not JSON: x", None),
+    )
+    told = [(cause["title"], cause["hosts"], cause["frees"]) for cause in made["causes"]]
+    settings = "The audit's own settings are wrong"
+    assert sorted(told, key=lambda cause: cause[1]) == [
+        (settings, [0, 1], 2),
+        (settings, [2], 1),
+        (settings, [3], 1),
+        ("No Python that runs was found on hosts", [4], 1),
+        ("Collecting failed on hosts", [5, 6], 2),
+        ("Hosts didn't answer in time", [7], 1),
+        ("Hosts gave no valid document", [8], 1),
+    ]
+    advice = {cause["title"]: cause["advice"] for cause in made["causes"]}
+    assert "ansible_python_interpreter" in advice["No Python that runs was found on hosts"] and "python3" not in advice[settings]
+    assert "5 gave no valid document. 4 not judged: the audit's own settings are wrong." in made["headline"]
+
+
+def test_wrong_settings_are_told_in_chinese():
+    made = errors(("invalid", "gpu_count must be a whole number that is not negative, not 'x'", "gpu_audit_expected"), language="zh")
+    assert made["causes"][0]["title"] == "审计自身的设置有误" and "gpu_count 必须是非负整数，而不是 'x'" in made["causes"][0]["detail"]
+    assert "该主机的变量无法使用：gpu_audit_expected：gpu_count" in made["hosts"][0]["reason"]
+    assert made["hosts"][0]["errors"][0]["message"].startswith("gpu_audit_expected：gpu_count 必须是")
+
+
+def test_one_cause_a_remedy_whatever_the_versions():
+    entries = []
+    for number, driver in enumerate(["470.1.1", "470.2.2", "450.1.1", "440.1.1", "430.1.1", "418.1.1"]):
+        document, inputs = judging.host("a100", "old_driver", change=lambda facts, driver=driver: facts["gpu"].update(driver_version=driver))
+        inputs["name"] = document["name"] = "node-%02d" % number
+        document["facts"]["software"].update(driver_version=driver, driver_module_version=driver)
+        entries.append(judging.judged(document, inputs))
+    policies = {"training": judging.shipped("training")}
+    made = judge.judge_run(entries, policies, fleet_maker.make_run([], policies), "en")
+    assert causes(made) == ["software.driver_support"]
+    detail = made["causes"][0]["detail"]
+    assert detail.startswith("driver 470 is too old for the CUDA 12 that is installed (2 hosts); driver 418") and detail.endswith("and 2 more")
+    assert len(made["causes"][0]["hosts"]) == 6 and made["headline"].count("driver 4") == 3
+
+
+def test_missing_base_figures_make_no_cause_of_their_own():
+    entries = []
+    for number, field in enumerate(("batch_size", "hours_per_day", None)):
+        document, inputs = judging.host("a100", "few_cores")
+        inputs["name"] = "node-%02d" % number
+        inputs["workload"].pop(field, None)
+        entries.append(judging.judged(document, inputs))
+    policies = {"training": judging.shipped("training")}
+    made = judge.judge_run(entries, policies, fleet_maker.make_run([], policies), "en")
+    assert causes(made) == ["compute.cores_per_gpu"] and made["causes"][0]["hosts"] == [0, 1, 2]
+
+
 def test_errors_of_different_kinds_are_different_causes():
     made = report(["no_python", "no_python"])
     assert causes(made) == ["host.error"] and "python3" in made["causes"][0]["detail"]

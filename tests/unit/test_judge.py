@@ -359,6 +359,92 @@ class TestWaivers:
         assert status(self.judged({"gpu.lost": {"reason": "x"}}), "gpu.lost") == "pass"
 
 
+class TestWhatNobodyAsks:
+    """A policy that asks nothing of an item leaves it unknown: it never makes a host ready."""
+
+    BARE = "schema: trainops.gpu_audit/policy/1\nname: bare\nchecks:\n  gpu.count: {item: health, answers: true, fail: {below: 1}, title: x}\n"
+
+    def entry(self, folder, text, language="en", trouble="none"):
+        path = folder / "bare.yml"
+        path.write_text(text)
+        document, inputs = host("a100", trouble)
+        inputs["policy"] = "bare"
+        return judge.judge_host(document, inputs, policy.resolve(str(path)), judging.NOW, language), policy.resolve(str(path))
+
+    @pytest.mark.parametrize("trouble", ["none", "driver_hang"])
+    def test_no_item_is_answered_by_nobody(self, tmp_path, trouble):
+        entry, resolved = self.entry(tmp_path, self.BARE, trouble=trouble)
+        assert entry["verdict"] == "unproven" and entry["unanswered"][:5] == ["vram", "compute", "memory", "storage", "network"]
+        assert sum("asks nothing about" in error["message"] for error in entry["errors"]) == 5
+        made = judge.judge_run([entry], {"bare": resolved}, {"id": "x"}, "en")
+        unasked = [line for line in made["unanswered"] if not line["check"]]
+        assert {line["item"] for line in unasked} == set(policy.CHECKLIST) and "extend" in unasked[0]["advice"]
+
+    def test_a_check_that_answers_nothing_or_is_off_asks_nothing(self, tmp_path):
+        more = "".join(
+            "  own.%s: {item: %s, metric: memory.total_bytes, answers: true, fail: {below: 1}}\n" % (item, item) for item in policy.CHECKLIST
+        )
+        assert self.entry(tmp_path, self.BARE + more)[0]["verdict"] == "ready"
+        quiet = more.replace("item: network, metric: memory.total_bytes, answers: true", "item: network, metric: memory.total_bytes")
+        assert self.entry(tmp_path, self.BARE + quiet)[0]["checklist"]["network"] == "unknown"
+        off = more.replace("{item: network,", "{enabled: false, item: network,")
+        assert self.entry(tmp_path, self.BARE + off)[0]["unanswered"] == ["network"]
+
+    def test_it_is_said_in_chinese(self, tmp_path):
+        entry, _resolved = self.entry(tmp_path, self.BARE, "zh")
+        assert "策略 bare 没有就显存提出任何问题" in entry["errors"][0]["message"]
+
+    @pytest.mark.parametrize("name", ["base", "training", "finetuning", "inference", "rendering", "transcoding"])
+    def test_shipped_policies_ask_for_all_five(self, name):
+        assert verdict.asked(judging.shipped(name)["checks"]) == set(policy.CHECKLIST)
+
+
+def test_a_measurement_that_the_work_does_not_ask_for_is_not_missing():
+    entry = judged(*host(measured=False))
+    assert status(entry, "network.concurrency_ratio") == "not_applicable" and entry["absent"]["network.concurrency_ratio"] == "not asked of this work"
+    assert "message" not in finding(entry, "network.concurrency_ratio")
+    document, inputs = host(measured=False, inputs_change=lambda inputs: inputs["workload"].update(leans_on=["latency"]))
+    entry = judged(document, inputs)
+    assert status(entry, "network.concurrency_ratio") == "unknown" and "request_benchmark" in entry["absent"]["network.concurrency_ratio"]
+
+
+@pytest.mark.parametrize("cores, required", [(3 * 8, "≥ 4"), (1 * 8, "≥ 2")])
+def test_the_limit_that_broke_is_what_is_required(cores, required):
+    found = finding(judged(*host("a100", change=lambda facts: facts["cpu"].update(usable_cores=cores))), "compute.cores_per_gpu")
+    assert found["required"] == required and "required: %s" % required in found["message"]
+
+
+@pytest.mark.parametrize(
+    "limits, noted", [({"fail": 6}, True), ({"warn": 1}, True), ({"warn": 8, "fail": 6}, False), ({"fail": 4}, False), ({"warn": None, "fail": 6}, False)]
+)
+def test_a_fail_limit_that_is_reached_before_the_warn_limit_is_noted(limits, noted):
+    given = [{"variable": "gpu_audit_thresholds", "values": {"compute.cores_per_gpu": limits}}]
+    entry = judged(*host("a100", inputs_change=lambda inputs: inputs.update(thresholds=given)))
+    assert [error["kind"] for error in entry["errors"]] == ["thresholds"] * noted
+    assert not noted or "compute.cores_per_gpu fails (below" in entry["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("language, said", [("en", "/data: needs 5.00 TiB, 38.0 MiB free"), ("zh", "/data：需要 5.00 TiB，可用 38.0 MiB")])
+def test_data_that_does_not_fit_is_said_in_bytes(language, said):
+    def change(facts):
+        for entry in facts["storage"]["paths"]:
+            entry.update(mount_point="/data", device="/dev/sdz1", free_bytes=38 * 2**20, total_bytes=40 * 2**30)
+
+    def sizes(inputs):
+        inputs["workload"].update(dataset_bytes="5 TiB", weights_bytes=0, checkpoint_bytes=0, log_bytes=0)
+
+    found = finding(judged(*host("a100", change=change, inputs_change=sizes), language=language), "storage.capacity_headroom_fraction")
+    assert found["status"] == "fail" and found["cause"] == said and "%" not in found["message"].split(said)[0]
+    assert "bytes: 5.00 TiB" in found["message"]
+
+
+def test_a_driver_that_hangs_is_not_told_as_no_gpu():
+    document, inputs = host("a100", "driver_hang", change=lambda facts: facts["gpu"].update(pci=[], pci_device_count=0, gpus=[]))
+    hardware = judged(document, inputs)["hardware"]
+    assert hardware["gpu_count"] == 0 and hardware["gpu_state"] == "driver_broken"
+    assert "gpu_state" not in judged(*host("a100"))["hardware"]
+
+
 class TestVerdictRules:
     items = {"a": "vram", "b": "compute", "h": "health", "s": "storage"}
 

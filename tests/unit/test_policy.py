@@ -72,6 +72,22 @@ def test_a_users_file_extends_and_merges_key_by_key(tmp_path):
     assert mine["files"] == ["base", "training", path] and mine["leans_on"] == base["leans_on"] and mine["sha256"] != base["sha256"]
 
 
+@pytest.mark.parametrize("text, said", [
+    ("name: x\nextends: base\n", "schema: trainops.gpu_audit/policy/1"),
+    ("schema: trainops.gpu_audit/policy/1\nextends: base\n", "needs a name"),
+    ("schema: trainops.gpu_audit/policy/1\nname: x\n", "extends: training"),
+    ("schema: trainops.gpu_audit/policy/1\nname: x\nchecks: {}\n", "extends: training"),
+])
+def test_what_a_policy_cannot_do_without(tmp_path, text, said):
+    (tmp_path / "mine.yml").write_text(text)
+    with pytest.raises(policy.PolicyError, match=said):
+        policy.resolve(str(tmp_path / "mine.yml"))
+
+
+def test_without_a_title_it_is_called_by_its_own_name_and_not_by_its_parents_title(tmp_path):
+    assert policy.resolve(write(tmp_path, "name: mine\nextends: training\n"))["title"] == {"en": "mine", "zh": "mine"}
+
+
 def test_the_digest_does_not_depend_on_where_the_file_lies(tmp_path):
     text = "name: mine\nextends: base\n"
     first, second = write(tmp_path, text, "a.yml"), write(tmp_path, text, "b.yml")

@@ -24,7 +24,7 @@ import pytest
 import report_samples as samples
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import findings
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import clean, figures, json_report, texts
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import clean, figures, json_report, texts, view
 
 FORMATS = ("html", "csv", "markdown", "junit", "prometheus")
 
@@ -538,3 +538,16 @@ def test_numbers_for_people(value, unit, shown):
 def test_a_limit_is_shown_as_what_passes_it():
     assert figures.requirement({"below": 4}, "cores", "en") == "≥ 4"
     assert figures.requirement("at least 4", "cores", "en") == "at least 4"
+
+
+def test_each_cause_says_what_its_place_goes_by():
+    shown = view.View(fleet_maker.make_report(8), "en")
+    assert view.counts(shown, [0, 1], 4, 2) == "2 hosts · 4 GPUs · frees 2"
+    assert view.counts(shown, [0, 1], 0, 0) == "2 hosts · frees none by itself" and view.counts(shown, [0]) == "1 host"
+    made = {"hosts": [], "causes": [{"check": "a", "status": "warn", "hosts": [], "frees": 0}, {"check": "b", "status": "fail", "hosts": [], "frees": 0}]}
+    assert [cause["frees"] for cause in view.causes(view.View(made, "en"))] == [None, 0]
+
+
+@pytest.mark.parametrize("state, label", [(None, "no GPU"), ("no_hardware", "no GPU"), ("driver_broken", "driver does not answer")])
+def test_no_gpu_is_said_only_where_something_could_have_told(state, label):
+    assert view.View({"hosts": []}, "en").gpu_label({"hardware": {"gpu_count": 0, "gpu_state": state}}) == label

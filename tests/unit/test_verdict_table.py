@@ -114,3 +114,9 @@ def test_the_bar_fits_and_counts(columns):
 
 def test_the_bar_of_no_hosts():
     assert "0/0" in progress_lines.progress_bar({}, 0, 0, 80, "en")
+
+
+def test_a_driver_that_is_silent_is_never_told_as_no_gpu():
+    silent = dict(host("a", "not_ready"), hardware={"gpu_count": 0, "gpu_state": "driver_broken"})
+    row = next(line for line in verdict_table.lines({"headline": "", "hosts": [silent]}, "en", 160) if line.startswith("a "))
+    assert "driver does not answer" in row and "no NVIDIA GPU" not in row
