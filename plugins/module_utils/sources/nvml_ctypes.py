@@ -94,9 +94,9 @@ class Binding(object):
 
     def __init__(self, path=None):
         self._library = None
-        for path in (path,) if path else (LIBRARY,) + tuple("%s/%s" % (folder, LIBRARY) for folder in FOLDERS):
+        for place in (path,) if path else (LIBRARY,) + tuple("%s/%s" % (folder, LIBRARY) for folder in FOLDERS):
             try:
-                self._library = ctypes.CDLL(path)
+                self._library = ctypes.CDLL(place)
                 break
             except OSError:
                 continue
