@@ -114,9 +114,9 @@ class ActionModule(ActionBase):
         thresholds = ansible_edge.threshold_variables(extra)
         values, problems = ansible_edge.template_each(self._templar, extra, [*collecting.INPUT_VARIABLES, *thresholds])
         problems.update(collecting.shape_problems(values))
-        form, complaints = workload.normalise(values.get("gpu_audit_workload"))
-        if problems or complaints:
-            raise ValueError("; ".join(["%s: %s" % item for item in sorted(problems.items())] + complaints))
+        form, wrong = workload.normalise(values.get("gpu_audit_workload"))
+        if problems or wrong:
+            raise ValueError("; ".join(["%s: %s" % item for item in sorted(problems.items())] + wrong))
         overrides = {field: values["gpu_audit_" + field] for field in ("policy", "expected", "waivers") if values.get("gpu_audit_" + field)}
         if form:
             overrides["workload"] = form
