@@ -64,7 +64,8 @@ def test_the_gate_says_whom_it_refuses(site):
 def test_collecting_alone_is_no_interruption(site):
     site.inventory({"a": LOCAL})
     done = site.play("audit", "--tags", "collect", **PROGRESS)
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 1
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 2 and lines[0] == "Run: %s" % (site.output / site.runs()[0])
     assert not site.latest.exists()
 
 
