@@ -27,6 +27,15 @@ TABLE = {
     ),
     "absent.not_supported": ("not supported", "不支持"),
     "absent.no_gpu": ("there is no NVIDIA GPU (PCI)", "没有 NVIDIA GPU（PCI）"),
+    "absent.one_gpu": ("one GPU: nothing to scale over", "只有一个 GPU，不涉及扩展"),
+    "absent.scaling_not_asked": (
+        "no times on several numbers of GPUs (workload_probe or scaling_seconds of the form)",
+        "没有多种 GPU 数下的耗时（workload_probe 或表单的 scaling_seconds）",
+    ),
+    "absent.scaling_unusable": (
+        "{source} has no usable seconds for two or more numbers of GPUs.",
+        "{source} 中没有至少两种 GPU 数的可用耗时。",
+    ),
     "absent.no_such_gpu": ("No GPU of this host is of the kind that is judged here.", "该主机没有此项检查所针对的 GPU。"),
     "absent.no_data_centre_gpu": ("No data-centre board in this host: ECC is a choice there.", "该主机没有数据中心板卡：ECC 可自行选择。"),
     "absent.tool_missing": ("driver library and nvidia-smi not found", "未找到驱动库和 nvidia-smi"),
@@ -112,6 +121,9 @@ TABLE = {
     # --- words of metrics
     # -------------------------------------------------------------------------------------------------------
     "word.ok": ("ok", "正常"),
+    "word.worth_adding": ("worth adding GPUs", "值得增加 GPU"),
+    "word.marginal_gain": ("marginal gain: efficiency below 80 %", "收益有限：扩展效率低于 80%"),
+    "word.not_worth_adding": ("not worth adding GPUs: efficiency below 60 %", "不值得增加 GPU：扩展效率低于 60%"),
     "word.none": ("none", "无"),
     "word.full": ("full width", "满宽度"),
     "word.partial": ("some GPUs don't answer", "部分 GPU 不应答"),

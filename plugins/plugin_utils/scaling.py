@@ -71,8 +71,8 @@ def read_times(times):
 
 
 def worth(efficiency):
-    """"yes"; "noted" below 0.8; "warned" below 0.6."""
-    return "warned" if efficiency < WARNED_BELOW else "noted" if efficiency < NOTED_BELOW else "yes"
+    """Is it worth adding GPUs: "yes", "marginal" below an efficiency of 0.8, "no" below 0.6."""
+    return "no" if efficiency < WARNED_BELOW else "marginal" if efficiency < NOTED_BELOW else "yes"
 
 
 def summarise(times, basis="epoch"):
@@ -80,7 +80,7 @@ def summarise(times, basis="epoch"):
 
     `times`: {GPUs: seconds}. `basis`: "epoch" where each time is the same whole work, "step" where each GPU had the same share of its own.
     Gives {"basis", "base_gpus", "points": [{"gpus", "seconds", "speedup", "efficiency", "serial_fraction", "added_efficiency"}],
-    "efficiency_fraction", "serial_fraction", "speedup_limit", "worth_adding": "yes" | "noted" | "warned", "best_gpus", "notes": [key]}.
+    "efficiency_fraction", "serial_fraction", "speedup_limit", "worth_adding": "yes" | "marginal" | "no", "best_gpus", "notes": [key]}.
     Speed-up is relative to the smallest number measured; efficiency_fraction and worth_adding are those of the largest. `added_efficiency`
     is what the GPUs added since the point before bring, as a share of what they would at best. `best_gpus` is the most GPUs that were
     still worth it. With one number measured these are null. Notes: "superlinear", "communication" (the serial fraction grows with the

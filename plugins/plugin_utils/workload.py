@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from .scaling import BASES, ScalingError, read_times
+
 KINDS = ("training", "finetuning", "inference", "rendering", "transcoding")
 LEANINGS = ("compute", "vram", "throughput", "latency")
 PURPOSES = ("dataset", "weights", "checkpoints", "logs")
@@ -18,7 +20,7 @@ BASE_FIELDS = ("input_sample_bytes", "batch_size", "hours_per_day")
 
 
 def _field(kind, en, zh, unit="", choices=None, kinds=KINDS, example=None, required_for=()):
-    """One row. `kind`: choice, list, text, path, size, int, number, bool; `required_for`: kinds whose report lists it when it is
+    """One row. `kind`: choice, list, text, path, size, int, number, bool, times; `required_for`: kinds whose report lists it when it is
     missing.
     """
     return {
@@ -105,6 +107,22 @@ ARGUMENT_SPEC = {
     "run_hours": _field("number", "Hours one run takes.", "单次运行所需小时数。", "hours", example=240),
     "samples_per_second_per_gpu": _field(
         "number", "Samples one GPU takes in a second.", "单个 GPU 每秒处理的样本数。", "samples/s", example=1500, required_for=_LEARN
+    ),
+    "scaling_seconds": _field(
+        "times",
+        "Seconds that the same command took, by the number of GPUs: of an epoch or of a step.",
+        "同一命令在不同 GPU 数下的耗时（秒）：一个 epoch 或一步。",
+        "seconds",
+        example={1: 800, 2: 420, 4: 230},
+        kinds=_LEARN,
+    ),
+    "scaling_basis": _field(
+        "choice",
+        "What scaling_seconds are of: epoch (the same whole work each time) or step (each GPU has a batch of its own). Default: epoch.",
+        "scaling_seconds 的口径：epoch（每次总工作量相同）或 step（每个 GPU 各有一份批次）。默认 epoch。",
+        choices=BASES,
+        example="epoch",
+        kinds=_LEARN,
     ),
     "precision": _field(
         "choice",
@@ -194,6 +212,11 @@ def _convert(name, row, value):
                 return None, "at most 24 hours"
             return figure, None
         return None, "a %s that is not negative" % ("whole number" if kind == "int" else "number")
+    if kind == "times":
+        try:
+            return read_times(value), None
+        except ScalingError:
+            return None, "seconds by number of GPUs, for example {1: 800, 2: 420}"
     if kind == "bool":
         return (value, None) if isinstance(value, bool) else (None, "true or false")
     if kind == "choice":

@@ -58,7 +58,8 @@ def metrics_page():
         "|---|---|",
         "| `workload_probe` | `gpus`: list of `{uuid, index, mig_uuid, memory_total_bytes, memory_reserved_bytes, "
         "memory_used_peak_bytes, idle_fraction, "
-        "utilization_encoder_peak_fraction}`; with MIG one entry an instance, with `mig_uuid` |",
+        "utilization_encoder_peak_fraction}`; with MIG one entry an instance, with `mig_uuid`; `scaling`: `{seconds: {GPUs: s}, "
+        "basis: epoch or step}` |",
         "| `storage_benchmark` | `read_bytes_per_second`; its `target` is the path |",
         "| `transfer_benchmark` | `direction` (`upload`, `download`), `bytes_per_second` |",
         "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such |",
@@ -211,6 +212,7 @@ def form_schema():
         "int": {"type": ["integer", "string"], "minimum": 0},
         "number": {"type": ["number", "string"], "minimum": 0},
         "bool": {"type": "boolean"},
+        "times": {"type": "object", "additionalProperties": {"type": ["number", "string"]}, "propertyNames": {"pattern": "^[1-9][0-9]*$"}},
     }
     properties = {}
     for name, row in workload.ARGUMENT_SPEC.items():

@@ -11,7 +11,8 @@ import yaml
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import collecting, report, verdict, workload
 
 ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
-TYPES = {"choice": "str", "list": "list", "text": "str", "path": "str", "size": "raw", "int": "int", "number": "float", "bool": "bool"}
+TYPES = {"choice": "str", "list": "list", "text": "str", "path": "str", "size": "raw", "int": "int", "number": "float", "bool": "bool",
+         "times": "dict"}
 
 
 def options(role):

@@ -59,7 +59,7 @@ def test_epochs_of_the_same_work():
     assert [round(point["speedup"], 3) for point in found["points"]] == [1, 1.905, 3.478, 5.0]
     assert [round(point["efficiency"], 3) for point in found["points"]] == [1, 0.952, 0.87, 0.625]
     assert found["points"][0]["serial_fraction"] is None and found["points"][-1]["serial_fraction"] == pytest.approx((1 / 5 - 1 / 8) / (7 / 8))
-    assert (found["worth_adding"], found["best_gpus"], found["efficiency_fraction"]) == ("noted", 4, 0.625)
+    assert (found["worth_adding"], found["best_gpus"], found["efficiency_fraction"]) == ("marginal", 4, 0.625)
     # The four GPUs after the first four bring 1.52 of 4.
     assert found["points"][-1]["added_efficiency"] == pytest.approx((5.0 - 800 / 230) / 4)
     assert "communication" in found["notes"]
@@ -71,7 +71,7 @@ def test_the_same_times_read_as_steps_and_as_epochs_differ():
     assert scaling.summarise(times, "epoch")["efficiency_fraction"] == 0.25
 
 
-@pytest.mark.parametrize(("efficiency", "said"), [(0.8, "yes"), (0.7999, "noted"), (0.6, "noted"), (0.5999, "warned"), (1.1, "yes")])
+@pytest.mark.parametrize(("efficiency", "said"), [(0.8, "yes"), (0.7999, "marginal"), (0.6, "marginal"), (0.5999, "no"), (1.1, "yes")])
 def test_the_limits_of_worth_adding(efficiency, said):
     assert scaling.worth(efficiency) == said
 
@@ -92,7 +92,7 @@ def test_faster_than_possible_speaks_of_the_base():
 
 def test_more_gpus_that_take_longer():
     found = scaling.summarise({1: 100, 2: 60, 4: 80})
-    assert "slower" in found["notes"] and found["worth_adding"] == "warned" and found["best_gpus"] == 2
+    assert "slower" in found["notes"] and found["worth_adding"] == "no" and found["best_gpus"] == 2
 
 
 def test_one_number_of_gpus_says_nothing():
