@@ -108,6 +108,41 @@ ARGUMENT_SPEC = {
     "samples_per_second_per_gpu": _field(
         "number", "Samples one GPU takes in a second.", "单个 GPU 每秒处理的样本数。", "samples/s", example=1500, required_for=_LEARN
     ),
+    "dataset_layout": _field(
+        "choice",
+        "How the samples lie on the disk: files (one or a few in each of many small files) or shards (packed in large files).",
+        "样本在磁盘上的组织方式：files（大量小文件，每个含一个或几个样本）或 shards（打包成大文件）。",
+        choices=("files", "shards"),
+        example="files",
+        kinds=_WITH_DATA,
+    ),
+    "dataset_file_bytes": _field(
+        "size",
+        "Size of one file of the data set. Default: with files, input_sample_bytes.",
+        "数据集中单个文件的大小。dataset_layout 为 files 时默认取 input_sample_bytes。",
+        "bytes",
+        example="150 KB",
+        kinds=_WITH_DATA,
+    ),
+    "dataset_file_count": _field(
+        "int", "Files of the data set.", "数据集的文件数。", "count", example=28000000, kinds=_WITH_DATA
+    ),
+    "read_block_bytes": _field(
+        "size",
+        "Bytes that the loader asks for at a time. Default: a whole file, at most 1 MiB.",
+        "加载器每次读取请求的字节数。默认整个文件，最多 1 MiB。",
+        "bytes",
+        example="1 MiB",
+        kinds=_WITH_DATA,
+    ),
+    "read_engine": _field(
+        "choice",
+        "How the loader reads: psync (plain reads, as Python does), libaio, io_uring or mmap.",
+        "加载器的读取方式：psync（普通读取，Python 即如此）、libaio、io_uring 或 mmap。",
+        choices=("psync", "libaio", "io_uring", "mmap"),
+        example="psync",
+        kinds=_WITH_DATA,
+    ),
     "scaling_seconds": _field(
         "times",
         "Seconds that the same command took, by the number of GPUs: of an epoch or of a step.",
@@ -184,7 +219,8 @@ def parse_size(value):
     return int(round(size)) if size < 2**80 else None
 
 
-def _as_number(value):
+def as_number(value):
+    """A number of a number or text that is not negative and of sane size; None else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -204,7 +240,7 @@ def _convert(name, row, value):
         size = parse_size(value)
         return (size, None) if size is not None else (None, 'a size in bytes or with a unit such as "1.5 TiB"')
     if kind in ("int", "number"):
-        figure = _as_number(value)
+        figure = as_number(value)
         if figure is not None and (kind == "number" or figure == int(figure)):
             if kind == "int" or figure == int(figure):
                 figure = int(figure)
