@@ -8,7 +8,6 @@ Form: https://fio.readthedocs.io/en/latest/fio_doc.html#json-output
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 
@@ -19,6 +18,8 @@ DIRECTIONS = ("read", "write", "trim")
 SYNCHRONOUS_ENGINES = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"))
 DEFAULT_ENGINE = "psync"
 _PERCENTILES = (("latency_p50_seconds", 50.0), ("latency_p95_seconds", 95.0), ("latency_p99_seconds", 99.0))
+# No figure of a disk is larger, and every smaller one is a float's.
+_LARGEST = 1 << 80
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -64,10 +65,14 @@ def parse_fio(text):
             jobs.append(_job(entry, own_general if isinstance(own_general, dict) else {}, old, notes))
     for job in jobs:
         if job["error"]:
-            errors.append("%s: %s (error %d)" % (job["name"], os.strerror(job["error"]), job["error"]))
+            errors.append("%s: %s (error %d)" % (job["name"], _error_words(job["error"]), job["error"]))
     if not jobs:
         errors.append("the result names no jobs")
     return {"fio_version": version, "jobs": jobs, "errors": errors, "notes": notes}
+
+
+def _error_words(number):
+    return os.strerror(number) if 0 < number < 4096 else "an error that this system doesn't know"
 
 
 def _find(text):
@@ -100,10 +105,10 @@ def _find(text):
 
 
 def _number(value):
-    """A finite number, None for anything else; of a repeated key the first one that is a number."""
+    """A finite number of sane size, None for anything else; of a repeated key the first one that is a number."""
     if isinstance(value, _Repeated):
         value = next((each for each in value if isinstance(each, (int, float))), None)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
         return None
     return value
 
