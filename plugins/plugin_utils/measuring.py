@@ -168,7 +168,7 @@ def document(name, module, arguments, answer, started, finished, seen=None):
         "target": answer["target"] if isinstance(answer.get("target"), str) else target_of(arguments),
         "options": kept_options(arguments),
         "started": _moment(answer.get("started")) or started,
-        "finished": _moment(answer.get("finished_at")) or finished,
+        "finished": _moment(answer.get("finished_at")) or _moment(answer.get("finished")) or finished,
     }
     result = answer.get("measurement")
     if answer.get("failed") or not isinstance(result, dict):
@@ -221,7 +221,8 @@ def remember(output_dir, name, module, arguments, job):
     """Note that a job runs on a host, before it is waited for: {"jid", "started", "seconds"} and what it measures."""
     path = _pending_path(output_dir, name, module, target_of(arguments))
     _made(os.path.dirname(path))
-    run_directory.write_json(path, dict(job, schema=PENDING_SCHEMA, module=module, options=kept_options(arguments)))
+    salt = secrets.token_hex(16)
+    run_directory.write_json(path, dict(job, schema=PENDING_SCHEMA, module=module, salt=salt, request=_fingerprint(arguments, salt)))
 
 
 def forget(output_dir, name, module, arguments):
@@ -244,4 +245,9 @@ def pending(output_dir, name, module, arguments):
 
 def same_request(note, arguments):
     """Whether a noted job was asked for with these options."""
-    return run_directory.to_json(note.get("options")) == run_directory.to_json(kept_options(arguments))
+    return note.get("request") == _fingerprint(arguments, str(note.get("salt")))
+
+
+def _fingerprint(arguments, salt):
+    """What tells two requests apart without saying them: arguments and environment of a command may be secret."""
+    return hashlib.sha256(salt.encode("ascii", "replace") + run_directory.to_json(arguments)).hexdigest()

@@ -124,7 +124,9 @@ class MeasuringAction(ActionBase):
             raise measuring.Lost(collecting.failure(answer)[1])
         if answer.get("failed") and "could not find job" in str(answer.get("msg")):
             raise measuring.Vanished("the host knows nothing of the job any more: %s" % answer.get("msg"))
-        return answer if answer.get("finished") else None
+        # A module's own `started` looks to async_status like that of a job which runs.
+        ended = answer.get("finished") or answer.get("failed") or "measurement" in answer
+        return answer if ended else None
 
     # ------------------------------------------------------------- its result
 
