@@ -171,6 +171,8 @@ def _watch(options, helper_path, answer, parent, host):
         probe_tree.die_with(parent, signal.SIGTERM)
         from . import probe_watch
         text = json.dumps(probe_watch.Watch(options, helper_path, host).run())
+        # The guard may have been killed.
+        shutil.rmtree(os.path.dirname(helper_path), ignore_errors=True)
     except BaseException as error:  # pylint: disable=broad-except
         # The caller tells it in one sentence; what the command left is ended by the guard.
         from ..host_facts import described

@@ -19,7 +19,7 @@ from . import probe_outcome, probe_output, probe_result, probe_summary, probe_tr
 
 SAMPLER_NAME, WATCH_NAME = "gpu-audit-smpl", "gpu-audit-watch"
 HELLO_SECONDS = 30.0
-LONGEST_WAIT = 0.25
+LONGEST_WAIT = 0.5
 # After this many seconds without a sample the driver counts as silent.
 SILENT_SECONDS = 15.0
 
@@ -67,7 +67,7 @@ class Samples(object):
         """The first line; one that says why there is none after HELLO_SECONDS. -> (hello, [further lines])"""
         until = time.monotonic() + HELLO_SECONDS
         while time.monotonic() < until and self.open:
-            select.select([self.read_end], [], [], 0.2)
+            select.select([self.read_end], [], [], 1.0)
             lines = self.lines()
             if lines:
                 if "hello" in lines[0]:
@@ -115,6 +115,7 @@ class Watch(object):
         self.summary = self.samples = None
         self.last_progress = self.last_sample = None
         self.cuda_oom_at = self.host_oom_at = None
+        self.life, self.utils = None, ()
 
     # -- starting -------------------------------------------------------------------------------------------------------------
 
@@ -199,7 +200,6 @@ class Watch(object):
     def _watch(self, seen, began, out_read, wake_read):
         options = self.options
         self.last_progress = self.last_sample = began
-        cpu_at_progress = 0.0
         reading = [out_read, wake_read, self.samples.read_end]
         next_look = began
         while True:
@@ -214,9 +214,11 @@ class Watch(object):
                 reading.remove(self.samples.read_end)
             if now >= next_look:
                 self._follow()
+                if self.progress.iterations == 0 and self._works():
+                    # Loading, compiling: no line, and yet no hang.
+                    self.last_progress = now
                 next_look = now + LONGEST_WAIT
-            status = self._ended(seen)
-            if status:
+            if self._ended(seen):
                 return
             stop = None
             if self.stopped_by_signal:
@@ -232,16 +234,12 @@ class Watch(object):
             if stop:
                 seen["stop"] = stop
                 return
-            if self.progress.iterations == 0 and self._works():
-                # Loading, compiling: no line, and yet no hang.
-                self.last_progress = now
 
     def _works(self):
         """Whether the workload shows life other than by lines: its CPU time or bytes read grew, or a GPU of it works."""
         life = (self.summary.tree_last or {}).get("read_bytes"), (self.summary.tree_last or {}).get("rchar"), self._cpu_ticks()
-        changed = life != getattr(self, "_life", None)
-        self._life = life
-        return changed or any(one and one > 0 for one in getattr(self, "_utils", ()))
+        changed, self.life = life != self.life, life
+        return changed or any(one and one > 0 for one in self.utils)
 
     def _cpu_ticks(self):
         """Seconds of CPU time of the command's own process, in half seconds: idling threads tick too, but not so much."""
@@ -282,7 +280,7 @@ class Watch(object):
     def _take_samples(self, now):
         for line in self.samples.lines():
             if "m" in line:
-                self._utils = [values["util"] for values in line["gpus"]]
+                self.utils = [values["util"] for values in line["gpus"]]
                 self.summary.add(line)
                 self.last_sample = now
             elif "failed" in line:

@@ -20,8 +20,8 @@ from . import sampler_host
 # What is read less often than every sample, in seconds.
 HOST_SECONDS, SLOW_SECONDS, MAPS_SECONDS = 1.0, 2.0, 5.0
 # Of one core: the walk over the process tree and the whole sampler.
-TREE_SHARE, WHOLE_SHARE = 0.002, 0.008
-FIRST_JUDGED = 20
+TREE_SHARE, WHOLE_SHARE = 0.001, 0.0075
+JUDGED_SAMPLES = 10
 
 
 def describe(device):
@@ -42,6 +42,11 @@ class Sampler(object):
         # Since when, by both clocks, the sampler's share of a core is looked at.
         self.window = (0.0, 0.0)
         self.count = 0
+        self.opened = 0.0
+
+    def _pace(self, seconds, now):
+        """When something is read next: at first more often than every `seconds`, so that a short run isn't missed."""
+        return now + min(seconds, max(self.interval, 0.2 * (now - self.opened))) - self.interval / 4
 
     def open(self):
         """Opens the driver's library and says what is there. A driver that doesn't answer is told in the first line's `error`."""
@@ -61,7 +66,8 @@ class Sampler(object):
             before.append({"used": used["used"], "processes": [
                 {"pid": pid, "name": device.process_name(pid), "used_memory_bytes": size}
                 for pid, size in sorted((slow["processes"] or {}).items())], "processes_known": slow["processes"] is not None})
-        self.window = (time.process_time(), self.clock())
+        self.opened = self.clock()
+        self.window = (time.process_time(), self.opened)
         self._line({"hello": {"error": self.error, "notes": notes, "gpu_uuids": uuids, "gpus": [describe(one) for one in self.devices],
                               "before": before}})
 
@@ -82,7 +88,7 @@ class Sampler(object):
                 found |= sampler_host.mapped_frameworks(self.host.text_or("/proc/%d/maps" % pid, "", 4 << 20))
             usage["frameworks"] = sorted(found)
             self.due["maps"] = now + MAPS_SECONDS * (1 if self.count < 40 else 6)
-        self.due["tree"] = now + max(HOST_SECONDS, (time.process_time() - began) / TREE_SHARE)
+        self.due["tree"] = max(self._pace(HOST_SECONDS, now), now + (time.process_time() - began) / TREE_SHARE)
         return usage
 
     def sample(self):
@@ -91,11 +97,11 @@ class Sampler(object):
         line = {"t": round(time.time(), 3), "m": round(now, 4), "gpus": [device.read() for device in self.devices]}
         slow = now >= self.due["slow"]
         if slow:
-            self.due["slow"] = now + self.slow_seconds
+            self.due["slow"] = self._pace(self.slow_seconds, now)
             for device, values in zip(self.devices, line["gpus"]):
                 values.update(device.read_slow())
         if now >= self.due["host"]:
-            self.due["host"] = now + HOST_SECONDS - 0.05
+            self.due["host"] = self._pace(HOST_SECONDS, now)
             line["host"] = self.counters.read(slow)
         tree = self._tree(now)
         if tree is not None:
@@ -108,7 +114,7 @@ class Sampler(object):
 
     def _restrain(self, now):
         """Keeps the cost fixed: where a sample is dear (many GPUs, a slow driver), the slow values and then the samples come less often."""
-        if self.count < FIRST_JUDGED or self.count % FIRST_JUDGED:
+        if self.count % JUDGED_SAMPLES:
             return
         spent, passed = time.process_time() - self.window[0], now - self.window[1]
         self.window = (time.process_time(), now)
