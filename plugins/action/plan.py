@@ -39,7 +39,10 @@ class ActionModule(ActionBase):
         if language not in plan_texts.LANGUAGES:
             raise ValueError("gpu_audit_language: %r is no language; use one of %s" % (language, ", ".join(plan_texts.LANGUAGES)))
         if not args.get("model"):
-            raise ValueError("gpu_audit_model is missing: describe the model (docs/vram.md has every field and an example) and give it with -e @model.yml")
+            raise ValueError(
+                "gpu_audit_model is missing: describe the model (docs/vram.md has every field and an example) "
+                "and give it with -e @model.yml"
+            )
         made = plan.make(args["model"], args.get("workload") or None, language)
         self._display.display("\n".join(plan.lines(made, language, max(80, shutil.get_terminal_size((120, 24)).columns))))
         result = {"msg": made["headline"], "plan": made}

@@ -15,18 +15,31 @@ SCHEMA = "trainops.gpu_audit/plan/1"
 def make(model, form=None, language="en"):
     """The plan of a model (docs/vram.md) and a workload form, as plain JSON types.
 
-    {"schema", "sized", "headline", "missing_form", "missing", "gpus", "bytes_per_gpu", "at_least_bytes", "parts": [{"part", "title", "bytes",
-    "how", "missing"}], "target_fraction", "boards" (vram_boards.fitting), "fit": [names], "savings", "assumed": {field: value}, "needs":
+    {"schema", "sized", "headline", "missing_form", "missing", "gpus", "bytes_per_gpu", "at_least_bytes", "parts": [{"part", "title",
+    "bytes", "how", "missing"}], "target_fraction", "boards" (vram_boards.fitting), "fit": [names], "savings", "assumed": {field: value}, "needs":
     {"checkpoint_bytes", "host_memory_bytes", "read_bytes_per_second", "run_days"}, "notes": [str]}.
-    Without the three base figures `sized` is false and nothing else is said than which are missing; where a part can't be known `sized` is false,
-    `missing` names the fields and `at_least_bytes` is a lower bound. PlanError for input that is wrong.
+    Without the three base figures `sized` is false and nothing else is said than which are missing; where a part can't be known `sized`
+    is false, `missing` names the fields and `at_least_bytes` is a lower bound. PlanError for input that is wrong.
     """
     language = language if language in plan_texts.LANGUAGES else "en"
     fields, normalised = vram_fields.read(model, form)
     plan = {
-        "schema": SCHEMA, "sized": False, "headline": "", "missing_form": workload.base_figures_missing(normalised), "missing": [], "gpus": None,
-        "bytes_per_gpu": None, "at_least_bytes": None, "parts": [], "target_fraction": None, "boards": [], "fit": [], "savings": [],
-        "assumed": {}, "needs": {}, "notes": [],
+        "schema": SCHEMA,
+        "sized": False,
+        "headline": "",
+        "missing_form": workload.base_figures_missing(normalised),
+        "missing": [],
+        "gpus": None,
+        "bytes_per_gpu": None,
+        "at_least_bytes": None,
+        "parts": [],
+        "target_fraction": None,
+        "boards": [],
+        "fit": [],
+        "savings": [],
+        "assumed": {},
+        "needs": {},
+        "notes": [],
     }
     if plan["missing_form"]:
         plan["headline"] = plan_texts.text(language, "base_missing", fields=", ".join(plan["missing_form"]))
@@ -37,8 +50,13 @@ def make(model, form=None, language="en"):
     plan["sized"] = size is not None
     plan["gpus"], plan["bytes_per_gpu"], plan["at_least_bytes"] = values["gpus"], size, known
     plan["parts"] = [
-        {"part": part.name, "title": plan_texts.text(language, "part." + part.name), "bytes": part.size, "missing": list(part.missing),
-         "how": part.how if isinstance(part.how, str) else plan_texts.text(language, part.how[0], **part.how[1])}
+        {
+            "part": part.name,
+            "title": plan_texts.text(language, "part." + part.name),
+            "bytes": part.size,
+            "missing": list(part.missing),
+            "how": part.how if isinstance(part.how, str) else plan_texts.text(language, part.how[0], **part.how[1]),
+        }
         for part in found
     ]
     plan["target_fraction"] = values["target_fraction"]
@@ -88,8 +106,7 @@ def _notes(plan, values):
         notes.append(("note.states", {"bytes": format_number(_state_bytes(values)), "method": values["method"]}))
     if values["precision"] == "fp8" and values["kind"] != "inference":
         notes.append(("note.fp8", {}))
-    if values["kind"] != "inference" and values["sharding"] == "none" and any(
-            board["reason"] == "no_number" for board in plan["boards"]):
+    if values["kind"] != "inference" and values["sharding"] == "none" and any(board["reason"] == "no_number" for board in plan["boards"]):
         notes.append(("note.unsharded", {}))
     if values["pipeline_parallel"] > 1 and values["kind"] != "inference":
         notes.append(("note.pipeline", {}))
@@ -104,7 +121,7 @@ def _state_bytes(values):
     return (full or 2) + gradient + vram.state_width(values)
 
 
-# --- for people ------------------------------------------------------------------------------------------------------------------------------
+# --- for people ---------------------------------------------------------------------------------------------------------------------------
 
 
 def _size(value):
@@ -113,13 +130,20 @@ def _size(value):
 
 def _tables(plan, language):
     """[(heading, column names, rows)] of what a plan shows; a row's cells are text."""
+
     def say(key, **params):
         return plan_texts.text(language, key, **params)
 
     tables = []
     if plan["parts"]:
-        rows = [[part["title"], _size(part["bytes"]), say("needs_fields", fields=", ".join(part["missing"])) if part["missing"] else part["how"]]
-                for part in plan["parts"]]
+        rows = [
+            [
+                part["title"],
+                _size(part["bytes"]),
+                say("needs_fields", fields=", ".join(part["missing"])) if part["missing"] else part["how"],
+            ]
+            for part in plan["parts"]
+        ]
         whole = _size(plan["bytes_per_gpu"]) if plan["sized"] else "≥ " + _size(plan["at_least_bytes"])
         rows.append([say("total"), whole, say("on_gpus", gpus=plan["gpus"])])
         tables.append((say("parts"), [say("part"), say("per_gpu"), say("how")], rows))
@@ -127,11 +151,24 @@ def _tables(plan, language):
         head = [say("memory"), say("used"), say("fits_here"), say("needed"), say("boards")]
         tables.append((say("boards_title", target=format_fraction(plan["target_fraction"])), head, _board_rows(plan, say)))
     if plan["savings"]:
-        rows = [[", ".join("%s: %s" % (name, str(value).lower() if isinstance(value, bool) else value) for name, value in entry["change"].items()),
-                 _size(entry["bytes_per_gpu"])] for entry in plan["savings"]]
+        rows = [
+            [
+                ", ".join(
+                    "%s: %s" % (name, str(value).lower() if isinstance(value, bool) else value) for name, value in entry["change"].items()
+                ),
+                _size(entry["bytes_per_gpu"]),
+            ]
+            for entry in plan["savings"]
+        ]
         tables.append((say("savings"), [say("change"), say("per_gpu")], rows))
-    needs = [[say("need." + name), format_bytes(value) + ("/s" if name.endswith("per_second") else "") if "bytes" in name else format_number(value)]
-             for name, value in plan["needs"].items() if value is not None]
+    needs = [
+        [
+            say("need." + name),
+            format_bytes(value) + ("/s" if name.endswith("per_second") else "") if "bytes" in name else format_number(value),
+        ]
+        for name, value in plan["needs"].items()
+        if value is not None
+    ]
     if needs:
         tables.append((say("needs"), [say("need"), say("amount")], needs))
     if plan["assumed"]:
@@ -149,7 +186,7 @@ def _board_rows(plan, say):
     for (memory, fits, needed, reason), boards in groups.items():
         used = boards[-1]["used_fraction"]
         verdict = say("unknown") if fits is None else say("yes") if fits else say("no")
-        number = str(needed) if needed else say("reason." + reason)
+        number = str(needed) if needed else say("why." + reason)
         rows.append([memory, "-" if used is None else format_fraction(used), verdict, number, ", ".join(board["name"] for board in boards)])
     return rows
 

@@ -9,8 +9,8 @@ LANGUAGES = ("en", "zh")
 TABLE = {
     "title": ("VRAM plan", "显存规划"),
     "base_missing": (
-        "Nothing is sized: the workload form lacks {fields}. Give the three base figures (input_sample_bytes, batch_size, hours_per_day) in "
-        "gpu_audit_workload.",
+        "Nothing is sized: the workload form lacks {fields}. Give the three base figures (input_sample_bytes, batch_size, hours_per_day) "
+        "in gpu_audit_workload.",
         "未做估算：工作负载表单缺少 {fields}。请在 gpu_audit_workload 中给出三项基础数据（input_sample_bytes、batch_size、hours_per_day）。",
     ),
     "incomplete": (
@@ -26,7 +26,8 @@ TABLE = {
         "共 {gpus} 个 GPU，每个需要 {size}：没有板卡能将占用控制在显存的 {target} 以下。增加到 {needed} 个 GPU 起可以放下。",
     ),
     "fits_none": (
-        "{size} on each GPU ({gpus} in all): no board holds it below {target} of its memory, whatever the number. Change how the job is run.",
+        "{size} on each GPU ({gpus} in all): no board holds it below {target} of its memory, whatever the number. Change how the job "
+        "is run.",
         "共 {gpus} 个 GPU，每个需要 {size}：没有板卡能将占用控制在显存的 {target} 以下，增加数量也无济于事。请调整运行方式。",
     ),
     "parts": ("Memory of one GPU", "单个 GPU 的显存构成"),
@@ -61,10 +62,10 @@ TABLE = {
     "yes": ("yes", "是"),
     "no": ("no", "否"),
     "unknown": ("unknown", "未知"),
-    "reason.memory_unknown": ("memory not known", "显存容量未知"),
-    "reason.format": ("no units for this precision", "不支持该精度"),
-    "reason.incomplete": ("unknown", "未知"),
-    "reason.no_number": ("no number helps", "增加数量无效"),
+    "why.memory_unknown": ("memory not known", "显存容量未知"),
+    "why.format": ("no units for this precision", "不支持该精度"),
+    "why.incomplete": ("unknown", "未知"),
+    "why.no_number": ("no number helps", "增加数量无效"),
     "savings": ("What would take less", "可节省显存的改动"),
     "change": ("change", "改动"),
     "needs": ("What the job needs besides", "作业的其他需求"),
@@ -78,16 +79,22 @@ TABLE = {
     "field": ("field", "字段"),
     "value": ("value", "取值"),
     "note.parameters": (
-        "{given} parameters were given, {counted} are counted from the shape: experts, another MLP or a typing error. The given figure was used.",
+        "{given} parameters were given, {counted} are counted from the shape: experts, another MLP or a typing error. The given "
+        "figure was used.",
         "给出的参数量为 {given}，由结构推算为 {counted}：可能是 MoE、MLP 结构不同或填写有误。已采用给出的数值。",
     ),
     "note.states": (
-        "Each trained parameter takes {bytes} B (weights, gradients, optimizer; method {method}). Other pages count 16, 18 or 20 B for the same job.",
+        "Each trained parameter takes {bytes} B (weights, gradients, optimizer; method {method}). Other pages count 16, 18 or 20 B "
+        "for the same job.",
         "每个训练参数占用 {bytes} B（权重、梯度、优化器；训练方式 {method}）。同一作业在其他资料中可能按 16、18 或 20 B 计。",
     ),
-    "note.fp8": ("FP8 training keeps 16-bit weights and activations; it was counted as 16 bit.", "FP8 训练仍保留 16 位权重与激活，按 16 位计算。"),
+    "note.fp8": (
+        "FP8 training keeps 16-bit weights and activations; it was counted as 16 bit.",
+        "FP8 训练仍保留 16 位权重与激活，按 16 位计算。",
+    ),
     "note.unsharded": (
-        "Without sharding every GPU holds the whole model: more GPUs don't help. See sharding (zero1 to zero3, fsdp), tensor_parallel or method.",
+        "Without sharding every GPU holds the whole model: more GPUs don't help. See sharding (zero1 to zero3, fsdp), "
+        "tensor_parallel or method.",
         "不切分时每个 GPU 都保存完整模型，增加 GPU 无效。可考虑 sharding（zero1 至 zero3、fsdp）、tensor_parallel 或 method。",
     ),
     "note.pipeline": (
@@ -95,7 +102,8 @@ TABLE = {
         "流水线首级同时保留与级数相同的微批次，激活不会随级数减少。",
     ),
     "note.margin": (
-        "An estimate, good to about a quarter: measure the peak with workload_probe on the machine. {target} leaves room for longer inputs and fragments.",
+        "An estimate, good to about a quarter: measure the peak with workload_probe on the machine. {target} leaves room for longer "
+        "inputs and fragments.",
         "此为估算，误差约四分之一：请在机器上用 workload_probe 实测峰值。{target} 的上限为更长输入和碎片留有余量。",
     ),
 }

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """How much VRAM a job needs on each GPU, part by part, before a machine is rented.
 
-`settle` fills in what follows from other fields, `parts` sizes one way of running the job, vram_boards.py asks it for each number of GPUs. A part
-that can't be known is None with the fields that would tell it: then there is a lower bound and no size.
+`settle` fills in what follows from other fields, `parts` sizes one way of running the job, vram_boards.py asks it for each number of
+GPUs. A part that can't be known is None with the fields that would tell it: then there is a lower bound and no size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _SHARDS_WEIGHTS = ("zero3", "fsdp", "hsdp")
 
 
 class Part:
-    """One line of an estimate: `size` bytes on one GPU, None where `missing` fields would tell it; `how` is the arithmetic, or (key, params) of a text."""
+    """One line of an estimate: `size` bytes on one GPU, None where `missing` fields would tell it; `how` is the arithmetic, or (key, params)
+    of a text.
+    """
 
     def __init__(self, name, size, how="", missing=()):
         self.name, self.how, self.missing = name, how, tuple(missing)
@@ -78,8 +80,19 @@ def _precision_of_form(values, precision, kind):
     values.setdefault("weight_precision", precision)
 
 
-_ONLY_TRAINING = ("method", "optimizer", "sharding", "offload", "activation_checkpointing", "flash_attention", "fused_loss", "logits_copies",
-                  "tied_embeddings", "sequence_parallel", "gpus_per_host")
+_ONLY_TRAINING = (
+    "method",
+    "optimizer",
+    "sharding",
+    "offload",
+    "activation_checkpointing",
+    "flash_attention",
+    "fused_loss",
+    "logits_copies",
+    "tied_embeddings",
+    "sequence_parallel",
+    "gpus_per_host",
+)
 
 
 def _used(name, values):
@@ -129,7 +142,10 @@ def _settle_training(values, fields, assume):
     values.setdefault("tensor_parallel", 1)
     values.setdefault("gpus", values["tensor_parallel"] * values["pipeline_parallel"])
     if values["sharding"] == "hsdp":
-        assume("shard_group_gpus", min(values["gpus_per_host"], values["gpus"] // (values["tensor_parallel"] * values["pipeline_parallel"]) or 1))
+        assume(
+            "shard_group_gpus",
+            min(values["gpus_per_host"], values["gpus"] // (values["tensor_parallel"] * values["pipeline_parallel"]) or 1),
+        )
 
 
 def _settle_inference(values, fields, assume):
@@ -171,7 +187,9 @@ def _check(values):
     if values["offload"] == "all" and values["sharding"] == "zero2":
         problems.append("offload all needs sharding zero3: zero2 keeps all parameters on each GPU")
     if values["sharding"] == "hsdp" and values["kind"] != "inference" and (values["gpus"] // group) % values["shard_group_gpus"]:
-        problems.append("the %d data-parallel GPUs are no multiple of shard_group_gpus %d" % (values["gpus"] // group, values["shard_group_gpus"]))
+        problems.append(
+            "the %d data-parallel GPUs are no multiple of shard_group_gpus %d" % (values["gpus"] // group, values["shard_group_gpus"])
+        )
     if values["kind"] != "inference" and values["method"] == "full" and values.get("weight_precision") in QUANTISED:
         problems.append("weight_precision %s can't be trained: use method qlora" % values["weight_precision"])
     if problems:
@@ -258,8 +276,13 @@ def _training_parts(values):
             found.append(Part(name, trained_slice * each / count, "%s x %g B" % (_short(trained_slice), each) + _over(count)))
     found += _activation_parts(values, width)
     found += _sharding_parts(values, data, shards, slice_of, trained_slice, width, gradient_width)
-    found.append(Part("input_batch", 2 * values["micro_batch_size"] * values["input_sample_bytes"],
-                      "2 x %d x %d B" % (values["micro_batch_size"], values["input_sample_bytes"])))
+    found.append(
+        Part(
+            "input_batch",
+            2 * values["micro_batch_size"] * values["input_sample_bytes"],
+            "2 x %d x %d B" % (values["micro_batch_size"], values["input_sample_bytes"]),
+        )
+    )
     return found
 
 
@@ -270,7 +293,9 @@ def _over(count):
 def _activation_parts(values, width):
     batch = values["micro_batch_size"]
     if "activation_bytes_per_sample" in values:
-        return [Part("activations", batch * values["activation_bytes_per_sample"], "%d x %d B" % (batch, values["activation_bytes_per_sample"]))]
+        return [
+            Part("activations", batch * values["activation_bytes_per_sample"], "%d x %d B" % (batch, values["activation_bytes_per_sample"]))
+        ]
     if "activation_elements_per_sample" in values:
         elements, factor = values["activation_elements_per_sample"], values["activation_factor"]
         return [Part("activations", batch * elements * width * factor, "%d x %s x %g B x %g" % (batch, _short(elements), width, factor))]
@@ -279,10 +304,23 @@ def _activation_parts(values, width):
         return [Part("activations", None, missing=missing)]
     tensor, sequence = values["tensor_parallel"], values["sequence_length"]
     kept, live = formulas.activations(
-        values, sequence, batch, values["activation_checkpointing"], values["flash_attention"], width, values.get("activation_copies"), tensor,
-        values["sequence_parallel"])
-    how = "%d x %d x %d x %d x %.4g B" % (sequence, batch, values["hidden_size"], values["layers"],
-                                           kept / (sequence * batch * values["hidden_size"] * values["layers"]))
+        values,
+        sequence,
+        batch,
+        values["activation_checkpointing"],
+        values["flash_attention"],
+        width,
+        values.get("activation_copies"),
+        tensor,
+        values["sequence_parallel"],
+    )
+    how = "%d x %d x %d x %d x %.4g B" % (
+        sequence,
+        batch,
+        values["hidden_size"],
+        values["layers"],
+        kept / (sequence * batch * values["hidden_size"] * values["layers"]),
+    )
     found = [Part("activations", kept, how)]
     if live:
         found.append(Part("recomputed_layer", live))
@@ -296,8 +334,9 @@ def _activation_parts(values, width):
 
 
 def _sharding_parts(values, data, shards, slice_of, trained_slice, width, gradient_width):
-    """Buffers of data parallelism: DDP's buckets are as large as its gradients; DeepSpeed has one bucket and live parameters; FSDP gathers two
-    layers at a time."""
+    """Buffers of data parallelism: DDP's buckets are as large as its gradients; DeepSpeed has one bucket and live parameters; FSDP
+    gathers two layers at a time.
+    """
     if data == 1 and values["offload"] == "none":
         return []
     sharding = values["sharding"]
@@ -353,7 +392,13 @@ def _inference_parts(values):
     found.append(Part("kv_cache", cache, how))
     prefill = min(values["sequence_length"], formulas.PREFILL_TOKENS) * 2 * (4 * values["hidden_size"] + 2 * values["ffn_size"]) / tensor
     logits = sequences * values.get("vocab_size", 0) * 4 / tensor
-    found.append(Part("workspace", max(formulas.INFERENCE_WORKSPACE * weights, prefill + logits), ("how.of_weights", {"factor": "%g" % formulas.INFERENCE_WORKSPACE})))
+    found.append(
+        Part(
+            "workspace",
+            max(formulas.INFERENCE_WORKSPACE * weights, prefill + logits),
+            ("how.of_weights", {"factor": "%g" % formulas.INFERENCE_WORKSPACE}),
+        )
+    )
     return found
 
 

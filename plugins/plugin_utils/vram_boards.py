@@ -47,10 +47,11 @@ def _inference_ways(values):
 
 
 def fitting(values):
-    """[{"key", "name", "class", "memory_bytes", "fits", "used_fraction", "gpus_needed", "gpus_needed_bytes", "reason"}] of every board, by memory.
+    """[{"key", "name", "class", "memory_bytes", "fits", "used_fraction", "gpus_needed", "gpus_needed_bytes", "reason"}] of
+    every board, by memory.
 
-    `fits`: whether the job as it stands (`values["gpus"]`) stays below target_fraction on this board; `gpus_needed`: the fewest of them with
-    which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower bound that is
+    `fits`: whether the job as it stands (`values["gpus"]`) stays below target_fraction on this board; `gpus_needed`: the fewest of
+    them with which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower bound that is
     too large already is a false. `reason`: null, "memory_unknown", "format" (no units for the precision), "incomplete", "no_number".
     """
     here, known, _missing = vram.total(vram.parts(values))
@@ -62,7 +63,11 @@ def fitting(values):
             "name": plain_name(board["names"][0]),
             "class": board["class"],
             "memory_bytes": board["memory_mib"] * MIB if board["memory_mib"] else None,
-            "fits": None, "used_fraction": None, "gpus_needed": None, "gpus_needed_bytes": None, "reason": None,
+            "fits": None,
+            "used_fraction": None,
+            "gpus_needed": None,
+            "gpus_needed_bytes": None,
+            "reason": None,
         }
         found.append(entry)
         if not entry["memory_bytes"]:
@@ -92,8 +97,16 @@ def _has_format(board, values):
 # What each kind of work can change, the gentlest first.
 _CHANGES = {
     "training": (
-        {"flash_attention": True}, {"fused_loss": True}, {"activation_checkpointing": "selective"}, {"activation_checkpointing": "full"},
-        {"micro_batch_size": 1}, {"optimizer": "adamw_8bit"}, {"sharding": "zero1"}, {"sharding": "fsdp"}, {"gradient_precision": "16bit"}),
+        {"flash_attention": True},
+        {"fused_loss": True},
+        {"activation_checkpointing": "selective"},
+        {"activation_checkpointing": "full"},
+        {"micro_batch_size": 1},
+        {"optimizer": "adamw_8bit"},
+        {"sharding": "zero1"},
+        {"sharding": "fsdp"},
+        {"gradient_precision": "16bit"},
+    ),
     "finetuning": ({"method": "lora"}, {"method": "qlora"}),
     "inference": ({"kv_precision": "fp8"}, {"weight_precision": "fp8"}, {"weight_precision": "int4"}),
 }

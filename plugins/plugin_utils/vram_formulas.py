@@ -69,8 +69,8 @@ def layer_activation_units(shape, width, copies=None):
 def activations(shape, sequence, batch, recompute="none", flash=False, width=2, copies=None, tensor=1, sequence_parallel=False):
     """(bytes of all layers, bytes of the one layer that is recomputed at a time).
 
-    recompute none: units + (2 B + 1) a s / h; selective, or flash attention: the attention matrix drops out; full: one input tensor a layer,
-    and one whole layer while it is recomputed. Of 34 units tensor parallelism shares out 24, with sequence parallelism all.
+    recompute none: units + (2 B + 1) a s / h; selective, or flash attention: the attention matrix drops out; full: one input tensor
+    a layer, and one whole layer while it is recomputed. Of 34 units tensor parallelism shares out 24, with sequence parallelism all.
     """
     tensor_bytes = sequence * batch * shape["hidden_size"]
     units = layer_activation_units(shape, width, copies)

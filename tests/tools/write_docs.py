@@ -1,6 +1,7 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes what is made from the code: docs/metrics.md, docs/checks.md, docs/workload-example.yml and the JSON Schemas of form and policy.
+"""Writes what is made from the code: docs/metrics.md, docs/checks.md, docs/vram-fields.md, docs/workload-example.yml and
+the JSON Schemas of form and policy.
 
 `python tests/tools/write_docs.py` writes them; `made()` gives {path below the root: text} for the test that they are current.
 """
@@ -200,6 +201,29 @@ def example_form():
     return "\n".join(lines) + "\n"
 
 
+def model_page():
+    """docs/vram-fields.md: every field of a model that a VRAM estimate takes."""
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.vram_fields import MODEL_SPEC
+
+    lines = [
+        "# Fields of a model",
+        "",
+        _MADE,
+        "What `gpu_audit_model` and the filter `vram_estimate` take; [vram.md](vram.md) explains how each is used. A count is a whole number, also "
+        'as text such as `8B`, `40M` or `1e9`; a size is bytes, or text such as `"1.5 GiB"`. Empty fields count as not given; an unknown one is '
+        "an error.",
+        "",
+        "| field | kind | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for name, row in MODEL_SPEC.items():
+        kind = ", ".join("`%s`" % choice for choice in row["choices"]) if row["choices"] else row["type"]
+        default = row["default"]
+        shown = "" if default is None else "`%s`" % str(default).lower()
+        lines.append("| `%s` | %s | %s | %s |" % (name, kind, shown, row["description"]["en"]))
+    return "\n".join(lines) + "\n"
+
+
 def form_schema():
     """The JSON Schema of a workload form as it is written in an inventory."""
     _findings, _metrics, _policy, workload = _modules()
@@ -312,6 +336,7 @@ def made():
         "docs/metrics.md": metrics_page(),
         "docs/checks.md": checks_page(),
         "docs/workload-example.yml": example_form(),
+        "docs/vram-fields.md": model_page(),
         schemas + "workload.json": json.dumps(form_schema(), indent=2, ensure_ascii=False) + "\n",
         schemas + "policy.json": json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n",
     }

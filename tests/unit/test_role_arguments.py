@@ -37,7 +37,7 @@ def test_expectations_are_those_that_a_metric_asks_for():
     assert tuple(sorted(options("audit")["gpu_audit_expected"]["options"])) == collecting.EXPECTED_FIELDS
 
 
-@pytest.mark.parametrize("role", ["audit", "gate", "report"])
+@pytest.mark.parametrize("role", ["audit", "gate", "report", "vram_estimate"])
 def test_every_switch_has_its_default_and_its_documentation(role):
     documented = options(role)
     assert set(documented) == set(defaults(role))

@@ -40,7 +40,9 @@ def test_reference_vector(vector):
     assert ASKED[vector["kind"]](vector["inputs"]) == pytest.approx(vector["expected"], abs=vector["tolerance"])
 
 
-@pytest.mark.parametrize("vector", [pytest.param(v, id=v["id"]) for v in VECTORS if v["kind"] == "efficiency_per_gpu_rate" and v["expected"]])
+@pytest.mark.parametrize(
+    "vector", [pytest.param(v, id=v["id"]) for v in VECTORS if v["kind"] == "efficiency_per_gpu_rate" and v["expected"]]
+)
 def test_step_times_give_the_efficiency_of_the_rates(vector):
     inputs = vector["inputs"]
     times = {inputs["base_n"]: 1000.0 / inputs["base_rate_per_gpu"], inputs["n"]: 1000.0 / inputs["rate_per_gpu"]}
@@ -58,7 +60,9 @@ def test_epochs_of_the_same_work():
     assert [point["gpus"] for point in found["points"]] == [1, 2, 4, 8]
     assert [round(point["speedup"], 3) for point in found["points"]] == [1, 1.905, 3.478, 5.0]
     assert [round(point["efficiency"], 3) for point in found["points"]] == [1, 0.952, 0.87, 0.625]
-    assert found["points"][0]["serial_fraction"] is None and found["points"][-1]["serial_fraction"] == pytest.approx((1 / 5 - 1 / 8) / (7 / 8))
+    assert found["points"][0]["serial_fraction"] is None and found["points"][-1]["serial_fraction"] == pytest.approx(
+        (1 / 5 - 1 / 8) / (7 / 8)
+    )
     assert (found["worth_adding"], found["best_gpus"], found["efficiency_fraction"]) == ("marginal", 4, 0.625)
     # The four GPUs after the first four bring 1.52 of 4.
     assert found["points"][-1]["added_efficiency"] == pytest.approx((5.0 - 800 / 230) / 4)
@@ -105,9 +109,27 @@ def test_keys_and_figures_may_be_text():
     assert scaling.summarise({"8": "20", "1": "100"}) == scaling.summarise({1: 100, 8: 20})
 
 
-@pytest.mark.parametrize("times", [
-    {}, [], "fast", {1: 0, 2: 5}, {1: -1}, {1: math.nan}, {1: math.inf}, {1: True}, {1: None}, {1: "soon"}, {0: 5}, {"one": 5}, {1.5: 5},
-    {True: 5}, {-2: 5}, {1: 5, "1": 6}])
+@pytest.mark.parametrize(
+    "times",
+    [
+        {},
+        [],
+        "fast",
+        {1: 0, 2: 5},
+        {1: -1},
+        {1: math.nan},
+        {1: math.inf},
+        {1: True},
+        {1: None},
+        {1: "soon"},
+        {0: 5},
+        {"one": 5},
+        {1.5: 5},
+        {True: 5},
+        {-2: 5},
+        {1: 5, "1": 6},
+    ],
+)
 def test_impossible_times_are_refused(times):
     with pytest.raises(scaling.ScalingError):
         scaling.summarise(times)

@@ -22,9 +22,16 @@ def formed(times, **more):
     return host(inputs_change=lambda inputs: inputs["workload"].update(scaling_seconds=times, **more))
 
 
-@pytest.mark.parametrize(("last", "expected", "word"), [
-    (125.0, "pass", "worth_adding"), (125.1, "pass", "marginal_gain"), (166.6, "pass", "marginal_gain"), (170.0, "warn", "not_worth_adding"),
-    (800.0, "warn", "not_worth_adding")])
+@pytest.mark.parametrize(
+    ("last", "expected", "word"),
+    [
+        (125.0, "pass", "worth_adding"),
+        (125.1, "pass", "marginal_gain"),
+        (166.6, "pass", "marginal_gain"),
+        (170.0, "warn", "not_worth_adding"),
+        (800.0, "warn", "not_worth_adding"),
+    ],
+)
 def test_noted_below_080_and_warned_below_060(last, expected, word):
     entry = judged(*probed({"1": 800, "2": 405, "4": 210, "8": last}))
     assert status(entry, METRIC) == expected and entry["metrics"][WORTH] == word

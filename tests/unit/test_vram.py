@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 from test_messages import placeholders
 
 FORM = {"kind": "training", "input_sample_bytes": "32 KiB", "batch_size": 1, "hours_per_day": 20}
-LLAMA = {"parameters": "8.03B", "layers": 32, "hidden_size": 4096, "heads": 32, "kv_heads": 8, "ffn_size": 14336, "mlp_matrices": 3,
-         "vocab_size": 128256, "sequence_length": 4096}
+LLAMA = {
+    "parameters": "8.03B",
+    "layers": 32,
+    "hidden_size": 4096,
+    "heads": 32,
+    "kv_heads": 8,
+    "ffn_size": 14336,
+    "mlp_matrices": 3,
+    "vocab_size": 128256,
+    "sequence_length": 4096,
+}
 
 
 def made(form=None, language="en", **model):
@@ -31,7 +40,7 @@ def size(form=None, **model):
     return made(form, **model)["bytes_per_gpu"]
 
 
-# --- the base figures --------------------------------------------------------------------------------------------------------------------------
+# --- the base figures ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("left", ["input_sample_bytes", "batch_size", "hours_per_day"])
@@ -48,43 +57,46 @@ def test_base_figures_may_stand_in_the_model():
     assert plan.make({**LLAMA, **FORM})["bytes_per_gpu"] == size()
 
 
-# --- what is refused ---------------------------------------------------------------------------------------------------------------------------
+# --- what is refused ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"parameters": -1}, "parameters must be a whole number of at least 1000"),
-    ({"parameters": 8}, 'such as 8e9 or "8B"'),
-    ({"parameters": "many"}, "parameters must be"),
-    ({"parameters": math.nan}, "parameters must be"),
-    ({"parameters": math.inf}, "parameters must be"),
-    ({"parameters": True}, "parameters must be"),
-    ({"parameters": [1]}, "parameters must be"),
-    ({"parametres": "8B"}, 'parametres is no field of a model (did you mean "parameters"?)'),
-    ({"precision": "bf17"}, "precision must be one of"),
-    ({"optimizer": "adam"}, "optimizer must be one of adamw"),
-    ({"flash_attention": "sometimes"}, "flash_attention must be true or false"),
-    ({"layers": 0}, "layers must be a whole number from 1"),
-    ({"layers": 1.5}, "layers must be"),
-    ({"heads": 31}, "hidden_size 4096 is no multiple of heads 31"),
-    ({"kv_heads": 5}, "heads 32 is no multiple of kv_heads 5"),
-    ({"gpus": 6, "tensor_parallel": 4}, "gpus 6 is no multiple of tensor_parallel x pipeline_parallel = 4"),
-    ({"gpus": 3, "tensor_parallel": 3}, "heads 32 can't be shared out over tensor_parallel 3"),
-    ({"pipeline_parallel": 64}, "pipeline_parallel 64 is more than the layers 32"),
-    ({"micro_batch_size": 2}, "micro_batch_size 2 is more than batch_size 1"),
-    ({"trainable_parameters": "9B"}, "trainable_parameters 9000000000 is more than parameters"),
-    ({"offload": "optimizer"}, "offload needs sharding zero2 or zero3, not none"),
-    ({"offload": "all", "sharding": "zero2"}, "offload all needs sharding zero3"),
-    ({"sharding": "hsdp", "gpus": 12, "shard_group_gpus": 8}, "no multiple of shard_group_gpus 8"),
-    ({"target_fraction": 1.2}, "target_fraction must be a number from 0.01 to 1"),
-    ({"kind": "rendering"}, "there is no formula for the VRAM of rendering"),
-    ({"kind": "inference", "method": "lora"}, "method lora is a way to train"),
-    ({"batch_size": 0}, "batch_size must be more than 0"),
-    ({"batch_size": -4}, "gpu_audit_workload.batch_size must be"),
-    ({"hours_per_day": 0}, "hours_per_day must be more than 0"),
-    ({"hours_per_day": 25}, "at most 24 hours"),
-    ({"weight_precision": "int4"}, "weight_precision int4 can't be trained"),
-    ({"weight_precision": "int4", "method": "full", "kind": "finetuning"}, "use method qlora"),
-])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"parameters": -1}, "parameters must be a whole number of at least 1000"),
+        ({"parameters": 8}, 'such as 8e9 or "8B"'),
+        ({"parameters": "many"}, "parameters must be"),
+        ({"parameters": math.nan}, "parameters must be"),
+        ({"parameters": math.inf}, "parameters must be"),
+        ({"parameters": True}, "parameters must be"),
+        ({"parameters": [1]}, "parameters must be"),
+        ({"parametres": "8B"}, 'parametres is no field of a model (did you mean "parameters"?)'),
+        ({"precision": "bf17"}, "precision must be one of"),
+        ({"optimizer": "adam"}, "optimizer must be one of adamw"),
+        ({"flash_attention": "sometimes"}, "flash_attention must be true or false"),
+        ({"layers": 0}, "layers must be a whole number from 1"),
+        ({"layers": 1.5}, "layers must be"),
+        ({"heads": 31}, "hidden_size 4096 is no multiple of heads 31"),
+        ({"kv_heads": 5}, "heads 32 is no multiple of kv_heads 5"),
+        ({"gpus": 6, "tensor_parallel": 4}, "gpus 6 is no multiple of tensor_parallel x pipeline_parallel = 4"),
+        ({"gpus": 3, "tensor_parallel": 3}, "heads 32 can't be shared out over tensor_parallel 3"),
+        ({"pipeline_parallel": 64}, "pipeline_parallel 64 is more than the layers 32"),
+        ({"micro_batch_size": 2}, "micro_batch_size 2 is more than batch_size 1"),
+        ({"trainable_parameters": "9B"}, "trainable_parameters 9000000000 is more than parameters"),
+        ({"offload": "optimizer"}, "offload needs sharding zero2 or zero3, not none"),
+        ({"offload": "all", "sharding": "zero2"}, "offload all needs sharding zero3"),
+        ({"sharding": "hsdp", "gpus": 12, "shard_group_gpus": 8}, "no multiple of shard_group_gpus 8"),
+        ({"target_fraction": 1.2}, "target_fraction must be a number from 0.01 to 1"),
+        ({"kind": "rendering"}, "there is no formula for the VRAM of rendering"),
+        ({"kind": "inference", "method": "lora"}, "method lora is a way to train"),
+        ({"batch_size": 0}, "batch_size must be more than 0"),
+        ({"batch_size": -4}, "gpu_audit_workload.batch_size must be"),
+        ({"hours_per_day": 0}, "hours_per_day must be more than 0"),
+        ({"hours_per_day": 25}, "at most 24 hours"),
+        ({"weight_precision": "int4"}, "weight_precision int4 can't be trained"),
+        ({"weight_precision": "int4", "method": "full", "kind": "finetuning"}, "use method qlora"),
+    ],
+)
 def test_impossible_input_is_refused_in_words(change, words):
     with pytest.raises(vram_fields.PlanError) as caught:
         plan.make({**LLAMA, **FORM, **change})
@@ -115,7 +127,7 @@ def test_an_int4_form_can_only_be_served_or_adapted():
     assert part(served, "weights") == pytest.approx(8.03e9 * 0.5 + 2 * 128256 * 4096 * 1.5, rel=1e-3)
 
 
-# --- what stays unknown ------------------------------------------------------------------------------------------------------------------------
+# --- what stays unknown -------------------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_shape_there_is_a_lower_bound_and_no_size():
@@ -147,7 +159,7 @@ def test_a_board_of_unknown_memory_is_unknown():
     assert board["fits"] is None and board["gpus_needed"] is None and board["reason"] == "memory_unknown"
 
 
-# --- boards ------------------------------------------------------------------------------------------------------------------------------------
+# --- boards -------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_every_board_is_judged_by_080_of_its_memory():
@@ -175,14 +187,20 @@ def test_the_number_needed_is_the_fewest():
     for board in found["boards"]:
         needed = board["gpus_needed"]
         if needed:
-            assert size(sharding="fsdp", activation_checkpointing="full", gpus=needed) == board["gpus_needed_bytes"] < 0.8 * board["memory_bytes"]
+            assert (
+                size(sharding="fsdp", activation_checkpointing="full", gpus=needed)
+                == board["gpus_needed_bytes"]
+                < 0.8 * board["memory_bytes"]
+            )
             if needed > 1:
                 assert size(sharding="fsdp", activation_checkpointing="full", gpus=needed // 2) >= 0.8 * board["memory_bytes"]
 
 
 def test_unsharded_training_is_not_helped_by_more_gpus():
     found = made(gpus=8)
-    small = [board for board in found["boards"] if board["memory_bytes"] and board["memory_bytes"] < 100 * 2**30 and board["reason"] != "format"]
+    small = [
+        board for board in found["boards"] if board["memory_bytes"] and board["memory_bytes"] < 100 * 2**30 and board["reason"] != "format"
+    ]
     assert {board["gpus_needed"] for board in small} == {None} and {board["reason"] for board in small} == {"no_number"}
     assert any("more GPUs don't help" in note for note in found["notes"])
 
@@ -195,20 +213,43 @@ def test_a_precision_that_a_board_has_no_units_for():
 
 
 def test_inference_grows_in_tensor_parallelism_and_then_in_stages():
-    served = plan.make({"parameters": "405B", "layers": 126, "hidden_size": 16384, "heads": 128, "kv_heads": 8, "ffn_size": 53248, "mlp_matrices": 3,
-                        "vocab_size": 128256, "sequence_length": 8192}, {**FORM, "kind": "inference"})
+    served = plan.make(
+        {
+            "parameters": "405B",
+            "layers": 126,
+            "hidden_size": 16384,
+            "heads": 128,
+            "kv_heads": 8,
+            "ffn_size": 53248,
+            "mlp_matrices": 3,
+            "vocab_size": 128256,
+            "sequence_length": 8192,
+        },
+        {**FORM, "kind": "inference"},
+    )
     needed = {board["key"]: board["gpus_needed"] for board in served["boards"]}
     assert needed["h200-sxm-141gb"] == 16 and needed["gb300-278gb"] == 8 and needed["a100-sxm4-80gb"] == 16
 
 
-# --- what changes the figures ------------------------------------------------------------------------------------------------------------------
+# --- what changes the figures -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("change", "states"), [
-    ({}, 18), ({"gradient_precision": "16bit"}, 16), ({"gradient_precision": "both"}, 20), ({"optimizer": "adamw_16bit"}, 8),
-    ({"optimizer": "adamw_8bit"}, 12), ({"optimizer": "sgd_momentum"}, 14), ({"precision": "fp32"}, 16), ({"precision": "fp64"}, 32),
-    ({"master_weights": False}, 12), ({"optimizer": "adamw_8bit", "gradient_precision": "16bit"}, 10), ({"precision": "tf32"}, 16),
-])
+@pytest.mark.parametrize(
+    ("change", "states"),
+    [
+        ({}, 18),
+        ({"gradient_precision": "16bit"}, 16),
+        ({"gradient_precision": "both"}, 20),
+        ({"optimizer": "adamw_16bit"}, 8),
+        ({"optimizer": "adamw_8bit"}, 12),
+        ({"optimizer": "sgd_momentum"}, 14),
+        ({"precision": "fp32"}, 16),
+        ({"precision": "fp64"}, 32),
+        ({"master_weights": False}, 12),
+        ({"optimizer": "adamw_8bit", "gradient_precision": "16bit"}, 10),
+        ({"precision": "tf32"}, 16),
+    ],
+)
 def test_bytes_of_a_trained_parameter(change, states):
     found = made(**change)
     assert sum(part(found, name) for name in ("weights", "gradients", "optimizer")) == pytest.approx(8.03e9 * states)
@@ -238,7 +279,11 @@ def test_offload_moves_states_into_host_memory():
 
 def test_checkpointing_and_flash_attention():
     eager, flash = made(flash_attention=False), made()
-    assert part(eager, "activations") > part(flash, "activations") == part(made(flash_attention=False, activation_checkpointing="selective"), "activations")
+    assert (
+        part(eager, "activations")
+        > part(flash, "activations")
+        == part(made(flash_attention=False, activation_checkpointing="selective"), "activations")
+    )
     whole = made(activation_checkpointing="full")
     assert part(whole, "activations") == 2 * 4096 * 4096 * 32 and part(whole, "recomputed_layer") == part(flash, "activations") / 32
 
@@ -268,7 +313,11 @@ def test_lora_and_qlora():
 def test_gqa_shrinks_the_cache_and_sequences_grow_it():
     served = {**FORM, "kind": "inference"}
     assert part(made(served, kv_heads=32), "kv_cache") == 4 * part(made(served), "kv_cache")
-    assert part(made({**served, "concurrency": 32}), "kv_cache") == 32 * part(made(served), "kv_cache") == part(made({**served, "batch_size": 32}), "kv_cache")
+    assert (
+        part(made({**served, "concurrency": 32}), "kv_cache")
+        == 32 * part(made(served), "kv_cache")
+        == part(made({**served, "batch_size": 32}), "kv_cache")
+    )
     assert part(made(served, kv_precision="fp8"), "kv_cache") * 2 == part(made(served), "kv_cache")
     assert part(made(served, sliding_window=1024), "kv_cache") * 4 == part(made(served), "kv_cache")
     assert part(made(served, kv_latent_size=576), "kv_cache") == 32 * 576 * 2 * 4096
@@ -308,7 +357,7 @@ def test_defaults_are_said_and_given_fields_are_not():
     assert made({name: value for name, value in FORM.items() if name != "kind"})["assumed"]["kind"] == "training"
 
 
-# --- for people --------------------------------------------------------------------------------------------------------------------------------
+# --- for people ---------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", sorted(plan_texts.TABLE))
@@ -324,7 +373,7 @@ def test_the_table_keeps_its_columns_and_its_width(language):
     # The second column starts at the same place in every row of a table.
     start = next(index for index, line in enumerate(shown) if line.startswith("---"))
     column = shown[start].index("  ") + 2
-    rows = shown[start + 1: shown.index("", start)]
+    rows = shown[start + 1 : shown.index("", start)]
     assert len(rows) == 10
     for row in rows:
         before = next(row[:cut] for cut in range(len(row)) if plan.width(row[:cut]) == column)
@@ -350,10 +399,22 @@ def test_a_plan_is_plain_json():
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-@given(st.fixed_dictionaries({}, optional={
-    name: (st.sampled_from(row["choices"]) if row["choices"] else st.booleans() if row["type"] == "bool" else st.one_of(
-        st.integers(-1, 64), st.sampled_from(["8B", "1e3", "", None, "x", 4096, 10**7, 0.5, math.nan])))
-    for name, row in vram_fields.MODEL_SPEC.items()}), st.sampled_from(vram_fields.KINDS))
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            name: (
+                st.sampled_from(row["choices"])
+                if row["choices"]
+                else st.booleans()
+                if row["type"] == "bool"
+                else st.one_of(st.integers(-1, 64), st.sampled_from(["8B", "1e3", "", None, "x", 4096, 10**7, 0.5, math.nan]))
+            )
+            for name, row in vram_fields.MODEL_SPEC.items()
+        },
+    ),
+    st.sampled_from(vram_fields.KINDS),
+)
 @settings(max_examples=150, deadline=None)
 def test_any_input_gives_a_plan_or_one_error(model, kind):
     try:
@@ -363,4 +424,3 @@ def test_any_input_gives_a_plan_or_one_error(model, kind):
     assert found["at_least_bytes"] >= 0 and (found["bytes_per_gpu"] is None) is bool(found["missing"]) is not found["sized"]
     json.dumps(found, allow_nan=False)
     assert plan.lines(found) and plan.markdown(found, "zh")
-

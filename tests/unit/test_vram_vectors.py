@@ -1,6 +1,8 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The estimator against every published or derived figure of the reference: exact ones within their tolerance, the others by what their note says."""
+"""The estimator against every published or derived figure of the reference: exact ones within their tolerance, the others as
+their note says.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,13 @@ def activations(inputs):
 
 
 def activation_copies(inputs):
-    model = {"hidden_size": inputs["hidden"], "heads": 32, "layers": inputs.get("layers", 1), "sequence_length": inputs["seq"], "vocab_size": 0}
+    model = {
+        "hidden_size": inputs["hidden"],
+        "heads": 32,
+        "layers": inputs.get("layers", 1),
+        "sequence_length": inputs["seq"],
+        "vocab_size": 0,
+    }
     return sizes(batch=inputs["batch"], activation_copies=inputs.get("copies", inputs.get("bytes", 2) / 2), **model)["activations"]
 
 
@@ -127,9 +135,17 @@ def test_reference_vector(vector):
 def test_the_parts_of_a_reference_total(vector):
     note = vector["note"]
     inputs = vector["inputs"]
-    model = dict(shape(inputs), vocab_size=inputs["vocab"], ffn_size=inputs.get("ff", 4) * inputs["hidden"], mlp_matrices=inputs.get("mlp_linears", 2),
-                 kv_heads=inputs["heads"] * inputs.get("kv_ratio", 1), gpus=inputs["gpus"], fused_loss=True, activation_copies=17,
-                 sharding="zero%d" % inputs["zero"] if inputs["zero"] else "none")
+    model = dict(
+        shape(inputs),
+        vocab_size=inputs["vocab"],
+        ffn_size=inputs.get("ff", 4) * inputs["hidden"],
+        mlp_matrices=inputs.get("mlp_linears", 2),
+        kv_heads=inputs["heads"] * inputs.get("kv_ratio", 1),
+        gpus=inputs["gpus"],
+        fused_loss=True,
+        activation_copies=17,
+        sharding="zero%d" % inputs["zero"] if inputs["zero"] else "none",
+    )
     found = sizes(batch=inputs["batch"], **model)
     # That calculator counts learned positions for every model: 0.4 % of the Llama with 8192 tokens.
     names = {"activation": "activations", "model": "weights", "gradient": "gradients", "optimizer": "optimizer"}
@@ -139,7 +155,9 @@ def test_the_parts_of_a_reference_total(vector):
     if "comm" in note:
         assert together(found, "communication_buckets", "gathered_layers") / 2**30 == pytest.approx(note["comm"], rel=0.005)
     if "params" in note:
-        counted = formulas.parameters(vram.settle(*vram_fields.read(model, {"batch_size": 1, "input_sample_bytes": 1, "hours_per_day": 1}))[0])
+        counted = formulas.parameters(
+            vram.settle(*vram_fields.read(model, {"batch_size": 1, "input_sample_bytes": 1, "hours_per_day": 1}))[0]
+        )
         assert counted == pytest.approx(note["params"], rel=0.005)
 
 
@@ -166,8 +184,7 @@ def test_the_larger_model_and_the_longer_sequence_take_more():
     largest = {}
     for vector in vectors:
         inputs = vector["inputs"]
-        largest[inputs["layers"], inputs["seq"]] = max(
-            batch for batch in range(1, 400) if bert(inputs, batch) < inputs["gpu_gb"] * 10**9)
+        largest[inputs["layers"], inputs["seq"]] = max(batch for batch in range(1, 400) if bert(inputs, batch) < inputs["gpu_gb"] * 10**9)
     for vector in vectors:
         assert largest[vector["inputs"]["layers"], vector["inputs"]["seq"]] >= vector["expected"]
     for layers in (12, 24):
@@ -184,8 +201,8 @@ def test_a_measured_fine_tuning(vector):
         found = sizes("finetuning", parameters=inputs["params"], precision="fp32", method=inputs["method"])
         assert found["known"] == pytest.approx(expected, rel=spread)
         return
-    # A diffusion model of 0.86 + 0.12 + 0.08 B parameters: its activations aren't known, so there is a lower bound below the measured figure
-    # and no size.
+    # A diffusion model of 0.86 + 0.12 + 0.08 B parameters: its activations aren't known, so there is a lower bound below the
+    # measured figure and no size.
     found = sizes("finetuning", parameters="1.07B", precision="fp32")
     assert found["activations"] is None and 0.6 * expected < found["known"] < expected
 
@@ -194,8 +211,12 @@ def test_a_measured_fine_tuning(vector):
 def test_whether_it_fits(vector):
     inputs = vector["inputs"]
     if "acts_m" in inputs:
-        found = sizes(batch=inputs["batch"], parameters=inputs["params_m"] * 10**6, precision="fp32",
-                      activation_elements_per_sample=inputs["acts_m"] * 10**6)
+        found = sizes(
+            batch=inputs["batch"],
+            parameters=inputs["params_m"] * 10**6,
+            precision="fp32",
+            activation_elements_per_sample=inputs["acts_m"] * 10**6,
+        )
         assert None not in found.values()
     else:
         found = sizes("finetuning", parameters=inputs["params"], method=inputs["method"], precision="fp32")
