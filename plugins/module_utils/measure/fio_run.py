@@ -86,13 +86,19 @@ def run_job(fio, job, folder, environment, limit_seconds, run=run_program, extra
             notes.append("this file system takes no direct I/O (%s); read and written through the page cache: not comparable with direct I/O"
                          % _line(words))
             continue
-        error = None
-        if failed:
-            error = "; ".join(parsed["errors"][:3]) or "fio ended with status %s: %s" % (done.rc, _line(words) or "it said nothing")
-            if done.rc is not None and done.rc < 0:
-                error = "fio was ended by signal %d" % -done.rc
+        error = _failure(done, parsed, words) if failed else None
         blocks = resource.getrusage(resource.RUSAGE_CHILDREN).ru_inblock - before
         return Outcome(parsed, engine, direct, notes, error, blocks * 512, done.duration_seconds)
+
+
+def _failure(done, parsed, words):
+    """What a run that failed said, in as few words as it did."""
+    if done.rc is not None and done.rc < 0:
+        return "fio was ended by signal %d" % -done.rc
+    if not parsed["jobs"] and done.rc != 0:
+        # That there is no result follows from the status; the rest is fio's own words.
+        return "fio ended with status %s: %s" % (done.rc, "; ".join(parsed["errors"][1:3]) or _line(words) or "it said nothing")
+    return "; ".join(parsed["errors"][:3]) or "fio ended with status %s: %s" % (done.rc, _line(words) or "it said nothing")
 
 
 def _line(words):
