@@ -137,6 +137,11 @@ TABLE = {
         "below the target zone of 0.70 to 0.80: there is room for a larger batch or longer inputs",
         "低于 0.70 至 0.80 的目标区间：可增大批大小或输入长度",
     ),
+    "advice.small_files": (
+        "In sequence this storage is fast enough; opening many small files is what is slow. Pack them into shards (tar, RecordIO, Parquet, LMDB) of some "
+        "hundred MB, cache them on local NVMe, or read with more workers.",
+        "该存储的顺序读取足够快，慢在打开大量小文件。将其打包为数百 MB 的分片（tar、RecordIO、Parquet、LMDB），缓存到本地 NVMe，或增加读取进程。",
+    ),
     # --- what a workload probe saw ----------------------------------------------------------------------------------------------------
     "advice.outcome.failed": (
         "The command ended with an error of its own (exit code in the evidence). Make it run by hand first, then probe again.",

@@ -94,6 +94,8 @@ def test_fast_in_sequence_and_slow_in_small_files_is_named(layout, sequential_st
     document, inputs = measured(form, small_file_bytes_per_second=NEEDED // 4, jobs={"small_files": small(), "dataset_read": sequential()})
     entry = judging.judged(document, inputs)
     assert judging.status(entry, "storage.read_headroom_ratio") == sequential_status
+    if layout == "files":
+        assert "In sequence this storage is fast enough" in judging.finding(entry, "storage.read_headroom_ratio")["advice"]
     finding = judging.finding(entry, "storage.small_file_headroom_ratio")
     if layout == "shards":
         assert finding["status"] == "not_applicable"

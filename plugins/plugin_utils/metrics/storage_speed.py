@@ -96,6 +96,8 @@ define(
     "多主机同时读取同一文件系统时该主机的速率 / 单独读取时的速率",
 )
 
+# Reading in sequence at this multiple of the need is no trouble: the policies' own limit.
+ENOUGH = 1.25
 _MEMORY_LABELS = ("cached", "memory")
 
 
@@ -237,6 +239,9 @@ def _ratio(state, name, measured):
 def _derive_headroom(state):
     small = state.form.get("dataset_layout") == "files" and SMALL in state.values
     _ratio(state, HEADROOM, SMALL if small else READ)
+    needed, sequential = state.get(NEEDED), state.get(READ)
+    if small and HEADROOM in state.values and sequential and sequential >= ENOUGH * needed:
+        state.values[HEADROOM]["advice"] = "advice.small_files"
 
 
 def _derive_small_headroom(state):

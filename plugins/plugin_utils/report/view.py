@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from .. import findings as judged, messages
+from ..metrics.registry import DEFINITIONS
 from . import texts
 from .clean import display, display_names, pick
 from .figures import requirement
@@ -108,8 +109,8 @@ class View:
         return self._checks[key]
 
     def unit(self, metric):
-        """The unit of a metric, "" where no check of the report uses it."""
-        return self._units.get(metric, "")
+        """The unit of a metric: as a check of the report says, else as this version knows it; "" for one that it doesn't."""
+        return self._units.get(metric) or (DEFINITIONS[metric]["unit"] if metric in DEFINITIONS else "")
 
     def findings(self, host):
         """(check, whole finding), worst first, then in checklist order."""
