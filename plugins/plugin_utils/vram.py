@@ -153,8 +153,8 @@ def _settle_inference(values, fields, assume):
     if "hidden_size" in values:
         assume("kv_precision", "fp16" if values["precision"] not in FULL or values["precision"] == "fp64" else "fp32")
     if "tensor_parallel" not in values:
-        together = min(values.get("gpus", 1) // values["pipeline_parallel"], 8) or 1
-        assume("tensor_parallel", together if _divides(values, together) else 1)
+        gpus, stages = values.get("gpus", 1), values["pipeline_parallel"]
+        assume("tensor_parallel", next((size for size in (8, 4, 2) if gpus % (size * stages) == 0 and _divides(values, size)), 1))
     values.setdefault("gpus", values["tensor_parallel"] * values["pipeline_parallel"])
 
 

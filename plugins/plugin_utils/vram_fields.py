@@ -211,6 +211,14 @@ MODEL_SPEC = {
     ),
 }
 
+# The same fields as the config.json of a published model names them.
+ALIASES = {
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "num_key_value_heads": "kv_heads",
+    "intermediate_size": "ffn_size",
+    "tie_word_embeddings": "tied_embeddings",
+}
 _COUNT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?(?:e\+?[0-9]{1,2})?)\s*([kmbgt])?\s*$", re.IGNORECASE)
 _POWERS = {"k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 LIMIT = 10**18
@@ -261,8 +269,11 @@ def read(model, form=None):
     if form is not None and not isinstance(form, dict):
         raise PlanError("the workload form must be a map of fields, not %s" % type(form).__name__)
     fields, problems, own = {}, [], dict(form or {})
-    for name in sorted(model, key=str):
-        value = model[name]
+    for written in sorted(model, key=str):
+        name, value = ALIASES.get(written, written) if isinstance(written, str) else written, model[written]
+        if name != written and name in model:
+            problems.append("%s and %s are the same field: give one" % (written, name))
+            continue
         row = MODEL_SPEC.get(name) if isinstance(name, str) else None
         if row is None and name in workload.ARGUMENT_SPEC:
             own[name] = value

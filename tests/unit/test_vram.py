@@ -310,6 +310,19 @@ def test_lora_and_qlora():
     assert part(qlora, "weights") < 0.45 * part(lora, "weights")
 
 
+def test_the_names_of_a_published_config_are_taken():
+    names = {"layers": "num_hidden_layers", "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "ffn_size": "intermediate_size"}
+    assert plan.make({names.get(name, name): value for name, value in LLAMA.items()}, FORM) == made()
+    with pytest.raises(vram_fields.PlanError, match="num_hidden_layers and layers are the same field"):
+        made(num_hidden_layers=16)
+
+
+@pytest.mark.parametrize(("gpus", "tensor"), [(1, 1), (2, 2), (8, 8), (12, 4), (6, 2), (16, 8), (3, 1)])
+def test_served_on_several_gpus_layers_are_shared_as_far_as_they_divide(gpus, tensor):
+    found = made({**FORM, "kind": "inference", "batch_size": 24}, gpus=gpus)
+    assert found["assumed"]["tensor_parallel"] == tensor and part(found, "weights") == math.ceil(8.03e9 * 2 / tensor)
+
+
 def test_gqa_shrinks_the_cache_and_sequences_grow_it():
     served = {**FORM, "kind": "inference"}
     assert part(made(served, kv_heads=32), "kv_cache") == 4 * part(made(served), "kv_cache")
