@@ -21,8 +21,9 @@ def site(tmp_path_factory):
     return Site(tmp_path_factory.mktemp("plan"))
 
 
-def play(site, *arguments, form=FORM, model=MODEL, **changes):
-    (site.folder / "model.yml").write_text(yaml.safe_dump({"gpu_audit_workload": form, "gpu_audit_model": {**model, **changes}}))
+def play(site, *arguments, form=None, model=None, **changes):
+    written = {"gpu_audit_workload": form or FORM, "gpu_audit_model": {**(model or MODEL), **changes}}
+    (site.folder / "model.yml").write_text(yaml.safe_dump(written))
     return site.play("plan", "-e", "@model.yml", *arguments, inventory=False)
 
 
