@@ -16,6 +16,7 @@ import signal
 import tempfile
 import time
 
+from ..sources.host_files import HostFiles
 from ..sources.run_program import read_scratch, scratch_file
 from . import probe_output, probe_tree
 
@@ -25,7 +26,9 @@ DEFAULTS = {
     "chdir": None, "environment": None, "run_as": None, "interval_seconds": 0.5, "timeout_seconds": 600.0, "run_seconds": None,
     "iterations": None, "hang_seconds": 300.0, "grace_seconds": 5.0, "iteration_pattern": None, "epoch_pattern": None,
     "memory_pattern": None, "progress_file": None, "iterations_per_epoch": None, "reserves": "auto", "output_tail_bytes": 4000,
-    "keep_command": False}
+    "keep_command": False, "gpu_counts": None, "scaling_basis": "step"}
+# Opening the driver's library before, ending what is stuck after.
+SPARE_SECONDS = 45.0
 # name -> (least, most)
 _RANGES = {"interval_seconds": (0.1, 60), "timeout_seconds": (1, 7 * 86400), "run_seconds": (1, 7 * 86400), "iterations": (1, 10 ** 7),
            "hang_seconds": (0, 7 * 86400), "grace_seconds": (0, 600), "iterations_per_epoch": (1, 10 ** 10), "output_tail_bytes": (0, 65536)}
@@ -56,6 +59,9 @@ def check_options(given):
     if not os.path.isabs(folder):
         raise ProbeError("chdir: %s is not an absolute path" % folder)
     options["chdir"] = folder
+    counts = options["gpu_counts"]
+    if counts is not None and (not counts or len(set(counts)) != len(counts) or not all(1 <= count <= 1024 for count in counts)):
+        raise ProbeError("gpu_counts: different numbers of GPUs are needed, such as [1, 2, 4]")
     try:
         probe_output.Progress(options["iteration_pattern"], options["epoch_pattern"], options["memory_pattern"])
     except probe_output.PatternError as error:
@@ -71,6 +77,60 @@ def _unread():
         return any(event & (select.POLLERR | select.POLLHUP) for dummy, event in poller.poll(0))
     except (OSError, ValueError):
         return False
+
+
+def machine_id():
+    host = HostFiles()
+    return host.text_or("/etc/machine-id") or host.text_or("/var/lib/dbus/machine-id")
+
+
+def plan(given):
+    """{"seconds": how long the probe takes at most, "notes": [text]}; ProbeError for a wrong option. Starts nothing."""
+    options = check_options(given)
+    if options["run_as"]:
+        try:
+            probe_tree.account(options["run_as"])
+        except probe_tree.StartError as error:
+            raise ProbeError(str(error))
+    once = min(options["timeout_seconds"], options["run_seconds"] or options["timeout_seconds"]) + options["grace_seconds"] + SPARE_SECONDS
+    times = len(options["gpu_counts"] or (1,))
+    notes = []
+    if options["iterations"]:
+        notes.append("ends after %d iterations" % options["iterations"])
+    if times > 1:
+        notes.append("runs %d times, on %s GPUs" % (times, ", ".join("%d" % count for count in sorted(options["gpu_counts"]))))
+    return {"seconds": once * times, "bytes_written": None, "bytes_read": None, "notes": notes}
+
+
+def measure(given, probe_once=None):
+    """The probe, or with `gpu_counts` one for each number of GPUs. -> the answer of run(), that of the largest number with `scaling`."""
+    probe_once, options = probe_once or run, check_options(given)
+    if not options["gpu_counts"]:
+        return probe_once(given)
+    seconds, notes, answer, first = {}, [], None, None
+    words = options["environment"].get("CUDA_VISIBLE_DEVICES")
+    for count in sorted(options["gpu_counts"]):
+        present = len(words.split(",")) if words else len(answer["gpu_uuids"]) if answer and answer["gpu_uuids"] else None
+        if present is not None and count > present:
+            notes.append("not run on %d GPUs: there are %d" % (count, present))
+            continue
+        chosen = words.split(",")[:count] if words else ["%d" % number for number in range(count)]
+        answer = probe_once(dict(given, environment=dict(options["environment"], CUDA_VISIBLE_DEVICES=",".join(chosen),
+                                                         GPU_AUDIT_GPU_COUNT="%d" % count)))
+        first = first or answer
+        result = answer["measurement"]
+        taken = result["epoch_seconds"] if options["scaling_basis"] == "epoch" else result["iteration_seconds"]["mean"]
+        if result["outcome"] in ("completed", "stopped") and taken:
+            seconds["%d" % count] = taken
+        else:
+            notes.append("no time on %d GPUs: %s" % (count, "it ended as %s" % result["outcome"]
+                                                     if result["outcome"] not in ("completed", "stopped") else "the command told none"))
+    if answer is None:
+        raise ProbeError("gpu_counts: " + "; ".join(notes))
+    answer["measurement"]["scaling"] = {"basis": options["scaling_basis"], "seconds": seconds}
+    answer["measurement"]["notes"] += notes
+    answer["started"] = first["started"]
+    return answer
 
 
 def run(given, host=None, unread=_unread):
@@ -154,7 +214,8 @@ def _stand_by(watch, stopping, options):
 
 def _helper_folder(options):
     """A folder of its own that the command's user may write to."""
-    folder = tempfile.mkdtemp(prefix="gpu-audit-probe-")
+    # The folder for temporary files of the one who asks may be closed to another user.
+    folder = tempfile.mkdtemp(prefix="gpu-audit-probe-", dir="/tmp" if options["run_as"] else None)
     if options["run_as"] and os.geteuid() == 0:
         try:
             user = probe_tree.account(options["run_as"])

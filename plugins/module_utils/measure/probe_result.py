@@ -85,7 +85,7 @@ def _network_share(host, received):
 
 
 def build(watch, hello, seen, facts):
-    """-> {"measurement", "machine_id", "gpu_uuids", "started", "finished"}"""
+    """-> {"measurement", "machine_id", "gpu_uuids", "started", "finished_at"}"""
     options, progress, summary = watch.options, watch.progress, watch.summary
     seconds = facts["seconds"]
     pids = set(watch.statuses) | {watch.job} | set(watch.known)
@@ -128,7 +128,7 @@ def build(watch, hello, seen, facts):
         "pressure": pressure,
         "network": {"interface": interface, "received_bytes_per_second": _rounded(received, 1), "link_fraction": _rounded(share, 4)},
         "limiter": None if seen["error"] else probe_outcome.limiter(gpus, cpu, swap_rate, pressure, job_cores, facts["usable"]["cores"],
-                                                                    share, window.seconds),
+                                                                    share, seconds),
         "series": summary.compact_series(visible),
         "sampler": {"interval_seconds": summary.longest, "samples": summary.samples, "cpu_seconds": round(summary.cpu_seconds, 4),
                     "watch_cpu_seconds": round(facts["own_cpu"].ru_utime + facts["own_cpu"].ru_stime, 4)},
@@ -140,7 +140,7 @@ def build(watch, hello, seen, facts):
                              "run_as": options["run_as"]}
     return {"measurement": result, "gpu_uuids": hello["gpu_uuids"], "started": _moment(facts["started"]),
             "machine_id": watch.host.text_or("/etc/machine-id") or watch.host.text_or("/var/lib/dbus/machine-id"),
-            "finished": _moment(time.time())}
+            "finished_at": _moment(time.time())}
 
 
 def _out_of_memory(outcome, progress, kills, where, seconds):
@@ -163,7 +163,7 @@ def _notes(watch, hello, seen, summary, visible):
         notes.append("%d lines of the progress files are no JSON objects" % progress.bad_lines)
     if progress.cuda_oom and seen["exit_code"] == 0:
         notes.append("the command went on after an allocation failed: %s" % clean_text(progress.cuda_oom, 200))
-    if visible is not None:
+    if visible is not None and hello["gpus"]:
         notes.append("CUDA_VISIBLE_DEVICES leaves %d of %d GPUs to the command" % (len(visible), len(hello["gpus"])))
     if summary.longest > options["interval_seconds"]:
         notes.append("sampled every %g s instead of %g s to keep the sampler below 1 %% of a core" % (summary.longest, options["interval_seconds"]))

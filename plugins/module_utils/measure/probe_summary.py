@@ -21,7 +21,6 @@ class Window(object):
     def __init__(self, gpus):
         self.util, self.sm = [Histogram() for dummy in range(gpus)], [Histogram() for dummy in range(gpus)]
         self.watts = [Mean() for dummy in range(gpus)]
-        self.events = [{} for dummy in range(gpus)]
         self.busy, self.iowait, self.busiest, self.iowait_cores = Mean(), Mean(), Mean(), Mean()
         self.seconds = 0.0
 
@@ -33,6 +32,8 @@ class GpuPeaks(object):
         self.other = before["used"]
         self.used = self.start = self.job = self.celsius = self.encoder = self.last = None
         self.job_seen = False
+        # Seconds of the whole run during which each clock-event reason was on.
+        self.events = {}
 
 
 def _greater(old, new):
@@ -58,9 +59,9 @@ class Summary(object):
         self.series = Series(SERIES_POINTS, columns)
         self.samples, self.cpu_seconds, self.longest = 0, 0.0, interval_seconds
         self.started = self.last = None
-        self.first_host = self.last_host = self.steady_host = None
+        self.first_host = self.last_host = None
         self.first_slow = self.last_slow = None
-        self.tree_first = self.tree_steady = self.tree_last = None
+        self.tree_steady = self.tree_last = None
         self.rss = self.available = None
         self.frameworks = set()
         self.load = {}
@@ -73,7 +74,6 @@ class Summary(object):
         """From here on the steady window counts."""
         if self.steady is None:
             self.steady = Window(len(self.peaks))
-            self.steady_host = self.last_host
             self.tree_steady = None
 
     def _windows(self):
@@ -114,12 +114,12 @@ class Summary(object):
             if mine:
                 peak.job_seen = True
                 peak.job = _greater(peak.job, sum(size for size in mine if size) or None)
+        for name in reason_names(values["mask"]) if values["mask"] else ():
+            peak.events[name] = peak.events.get(name, 0.0) + seconds
         for window in self._windows():
             window.util[number].add(values["util"], seconds)
             window.sm[number].add(values.get("sm"), seconds)
             window.watts[number].add(values["watts"], seconds)
-            for name in reason_names(values["mask"]) if values["mask"] else ():
-                window.events[number][name] = window.events[number].get(name, 0.0) + seconds
 
     def _host(self, counters, moment):
         counters = dict(counters, m=moment)
@@ -138,7 +138,6 @@ class Summary(object):
 
     def _tree(self, usage, moment):
         usage = dict(usage, m=moment)
-        self.tree_first = self.tree_first or usage
         self.tree_last = usage
         if self.steady is not None and self.tree_steady is None:
             self.tree_steady = usage
@@ -170,7 +169,7 @@ class Summary(object):
                 sm_activity_mean_fraction=_rounded(window.sm[number].mean()),
                 utilization_encoder_peak_fraction=peak.encoder, power_mean_watts=_rounded(window.watts[number].mean(), 1),
                 power_peak_watts=_rounded(window.watts[number].peak, 1), temperature_max_celsius=peak.celsius,
-                clock_event_seconds={name: round(seconds, 2) for name, seconds in sorted(window.events[number].items())})
+                clock_event_seconds={name: round(seconds, 2) for name, seconds in sorted(peak.events.items())})
             found.append(entry)
         return found
 
@@ -189,9 +188,7 @@ class Summary(object):
         """(bytes in, bytes out, seconds between) of the machine over the run; None where it wasn't read twice."""
         if self.first_host is None or self.last_host is self.first_host:
             return None, None, 0.0
-        first = self.steady_host or self.first_host
-        if first is self.last_host:
-            first = self.first_host
+        first = self.first_host
         return (self.last_host["swap_in"] - first["swap_in"], self.last_host["swap_out"] - first["swap_out"],
                 self.last_host["m"] - first["m"])
 

@@ -85,7 +85,7 @@ def _children():
     own, found, host = os.getpid(), [], HostFiles()
     for name in os.listdir("/proc"):
         if name.isdigit():
-            fields = sampler_host.parse_ppid(host.text_or("/proc/%s/stat" % name, "", 1024))
+            fields = sampler_host.parse_process(host.text_or("/proc/%s/stat" % name, "", 1024))
             if fields and fields[0] == own:
                 found.append(int(name))
     return found

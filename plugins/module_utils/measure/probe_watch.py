@@ -192,7 +192,7 @@ class Watch(object):
             return True
         above, depth, own = pid, 0, os.getpid()
         while above > 1 and above != own and depth < 64:
-            fields = sampler_host.parse_ppid(self.host.text_or("/proc/%d/stat" % above, "", 1024))
+            fields = sampler_host.parse_process(self.host.text_or("/proc/%d/stat" % above, "", 1024))
             above, depth = (fields[0] if fields else 0), depth + 1
         self.known[pid] = above == own
         return self.known[pid]
@@ -236,15 +236,11 @@ class Watch(object):
                 return
 
     def _works(self):
-        """Whether the workload shows life other than by lines: its CPU time or bytes read grew, or a GPU of it works."""
-        life = (self.summary.tree_last or {}).get("read_bytes"), (self.summary.tree_last or {}).get("rchar"), self._cpu_ticks()
+        """Whether the workload shows life other than by lines: it read, took a third of a second of CPU time, or a GPU works."""
+        tree = self.summary.tree_last or {"read_bytes": None, "rchar": None, "ticks": 0}
+        life = tree["read_bytes"], tree["rchar"], tree["ticks"] >> 5
         changed, self.life = life != self.life, life
         return changed or any(one and one > 0 for one in self.utils)
-
-    def _cpu_ticks(self):
-        """Seconds of CPU time of the command's own process, in half seconds: idling threads tick too, but not so much."""
-        words = self.host.text_or("/proc/%d/stat" % self.job, "", 1024).rpartition(")")[2].split()
-        return int(words[11]) + int(words[12]) >> 5 if len(words) > 12 else None
 
     def _output(self, descriptor, now):
         """Reads what the command printed. -> False at the end of the pipe."""

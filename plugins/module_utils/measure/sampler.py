@@ -79,16 +79,18 @@ class Sampler(object):
         if now < self.due["tree"]:
             return None
         began = time.process_time()
-        pids = [pid for pid in sampler_host.descendants(sampler_host.process_parents(self.host), self.root) if pid != os.getpid()]
+        table = sampler_host.processes(self.host)
+        parents = {pid: fields[0] for pid, fields in table.items()}
+        pids = [pid for pid in sampler_host.descendants(parents, self.root) if pid != os.getpid()]
         usage = sampler_host.tree_usage(self.host, pids, self.root, self.page)
-        usage["pids"] = pids[:4096]
+        usage["ticks"] = sum(table[pid][1] for pid in pids)
         if now >= self.due["maps"]:
             found = set()
             for pid in pids[:8]:
                 found |= sampler_host.mapped_frameworks(self.host.text_or("/proc/%d/maps" % pid, "", 4 << 20))
             usage["frameworks"] = sorted(found)
             self.due["maps"] = now + MAPS_SECONDS * (1 if self.count < 40 else 6)
-        self.due["tree"] = max(self._pace(HOST_SECONDS, now), now + (time.process_time() - began) / TREE_SHARE)
+        self.due["tree"] = self._pace(max(HOST_SECONDS, (time.process_time() - began) / TREE_SHARE), now)
         return usage
 
     def sample(self):

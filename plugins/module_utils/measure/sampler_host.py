@@ -76,23 +76,28 @@ def parse_net_dev(text):
     return received
 
 
-def parse_ppid(text):
-    """/proc/<pid>/stat -> (parent, start time in ticks, state); None when it is none."""
+def parse_process(text):
+    """/proc/<pid>/stat -> (parent, clock ticks on a CPU, state); None when it is none."""
     fields = text.rpartition(")")[2].split()
     if len(fields) < 20:
         return None
-    return int(fields[1]), int(fields[19]), fields[0]
+    return int(fields[1]), int(fields[11]) + int(fields[12]), fields[0]
+
+
+def processes(host):
+    """{pid: parse_process()} of every process that is no zombie; one pass over /proc."""
+    found = {}
+    for name in os.listdir(host.path("/proc")):
+        if name.isdigit():
+            fields = parse_process(host.text_or("/proc/%s/stat" % name, "", 1024))
+            if fields and fields[2] not in "ZX":
+                found[int(name)] = fields
+    return found
 
 
 def process_parents(host):
-    """{pid: parent} of every process that is no zombie; one pass over /proc."""
-    parents = {}
-    for name in os.listdir(host.path("/proc")):
-        if name.isdigit():
-            fields = parse_ppid(host.text_or("/proc/%s/stat" % name, "", 1024))
-            if fields and fields[2] not in "ZX":
-                parents[int(name)] = fields[0]
-    return parents
+    """{pid: parent} of every process that is no zombie."""
+    return {pid: fields[0] for pid, fields in processes(host).items()}
 
 
 def descendants(parents, root):

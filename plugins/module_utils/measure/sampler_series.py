@@ -65,7 +65,8 @@ class Series(object):
     """
 
     def __init__(self, cap, columns):
-        self.cap, self.kinds, self.stride = max(2, cap), dict(columns), 1
+        # Even, so that every point covers as many samples when two become one.
+        self.cap, self.kinds, self.stride = max(2, cap - cap % 2), dict(columns), 1
         self._times, self._values = [], {name: [] for name in columns}
         self._open = 0
 
