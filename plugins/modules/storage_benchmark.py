@@ -44,6 +44,7 @@ options:
   size_bytes:
     description:
       - Bytes that each reader or writer works on. 4 GiB when not given, 256 MiB with O(quick=true).
+      - A task may give text such as C(1 GiB) for this and for O(sample_bytes).
     type: int
   runtime_seconds:
     description:
