@@ -208,6 +208,8 @@ def _derive_rate(state, name, job_name, field):
     source = "storage_benchmark %s" % (text(measurement, "finished") or "?")
     if flag(result, "quick"):
         source += " (quick)"
+    if (amount(result, "hosts_at_once") or 1) > 1:
+        source += " (%d hosts at once)" % result["hosts_at_once"]
     if label:
         reason = "absent.memory" if label == "memory" else "absent.cached"
         state.unknown(name, reason, module="storage_benchmark", target=text(measurement, "target") or "?", job=job_name)
