@@ -28,7 +28,7 @@ def ways(values):
         return [dict(values, gpus=tensor * pipeline)]
     found, count = [], 1
     while tensor * pipeline * count <= MOST_GPUS:
-        found.append(dict(values, gpus=tensor * pipeline * count, shard_group_gpus=count))
+        found.append(dict(values, gpus=tensor * pipeline * count, shard_group_gpus=min(count, values.get("shard_group_gpus", count))))
         count *= 2
     return found
 
@@ -55,7 +55,9 @@ def fitting(values):
     too large already is a false. `reason`: null, "memory_unknown", "format" (no units for the precision), "incomplete", "no_number".
     """
     here, known, _missing = vram.total(vram.parts(values))
-    sized = [(way["gpus"], *vram.total(vram.parts(way))[:2]) for way in ways(values)]
+    sized = [(way["gpus"], vram.total(vram.parts(way))[0]) for way in ways(values)]
+    # What was asked for is a way too: several copies of a served model share out the requests.
+    sized = sorted(sized + [(values["gpus"], here)], key=lambda way: way[0])
     found = []
     for board in boards():
         entry = {
@@ -80,7 +82,7 @@ def fitting(values):
             entry.update(fits=False if known >= ceiling else None, reason="incomplete")
         else:
             entry.update(fits=here < ceiling, used_fraction=round(here / entry["memory_bytes"], 4))
-            enough = next(((gpus, size) for gpus, size, _known in sized if size < ceiling), None)
+            enough = next((way for way in sized if way[1] is not None and way[1] < ceiling), None)
             if enough:
                 entry["gpus_needed"], entry["gpus_needed_bytes"] = enough
             else:

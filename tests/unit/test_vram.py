@@ -8,7 +8,7 @@ import json
 import math
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_texts, vram_boards, vram_fields
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_texts, vram, vram_boards, vram_fields
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.catalogue import boards
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -205,6 +205,31 @@ def test_unsharded_training_is_not_helped_by_more_gpus():
     assert any("more GPUs don't help" in note for note in found["notes"])
 
 
+@pytest.mark.parametrize("sharding", ["zero1", "zero2", "zero3", "fsdp"])
+def test_more_gpus_never_take_more_on_each(sharding):
+    on_each = [size(sharding=sharding, gpus=gpus) for gpus in (2, 4, 8, 64, 512)]
+    assert on_each == sorted(on_each, reverse=True) and len(set(on_each)) == 5
+
+
+def test_a_hybrid_group_stays_as_large_as_it_was_asked_for():
+    grown = vram_boards.ways(vram.settle(*vram_fields.read({**LLAMA, "sharding": "hsdp", "gpus": 16, "shard_group_gpus": 4}, FORM))[0])
+    assert [(way["gpus"], way["shard_group_gpus"]) for way in grown][:5] == [(1, 1), (2, 2), (4, 4), (8, 4), (16, 4)]
+
+
+def test_what_fits_as_asked_needs_no_more_than_was_asked():
+    """Four copies of a served model share out the requests: one copy of all of them would take more GPUs."""
+    found = made({**FORM, "kind": "inference", "concurrency": 256}, gpus=8, tensor_parallel=2)
+    assert found["fit"] and all(board["gpus_needed"] <= 8 for board in found["boards"] if board["fits"])
+
+
+def test_a_larger_board_never_holds_less():
+    for found in (made(sharding="fsdp", gpus=8), made({**FORM, "kind": "inference"}), made(gpus=1)):
+        ready = [board for board in found["boards"] if board["memory_bytes"] and board["reason"] != "format"]
+        needed = [board["gpus_needed"] or 10**6 for board in ready]
+        assert needed == sorted(needed, reverse=True)
+        assert [board["fits"] for board in ready] == sorted(board["fits"] for board in ready)
+
+
 def test_a_precision_that_a_board_has_no_units_for():
     by_key = {board["key"]: board for board in made(precision="bf16", sharding="fsdp", gpus=64, activation_checkpointing="full")["boards"]}
     assert by_key["v100-sxm2-32gb"]["reason"] == "format" and by_key["v100-sxm2-32gb"]["fits"] is False
@@ -311,7 +336,12 @@ def test_lora_and_qlora():
 
 
 def test_the_names_of_a_published_config_are_taken():
-    names = {"layers": "num_hidden_layers", "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "ffn_size": "intermediate_size"}
+    names = {
+        "layers": "num_hidden_layers",
+        "heads": "num_attention_heads",
+        "kv_heads": "num_key_value_heads",
+        "ffn_size": "intermediate_size",
+    }
     assert plan.make({names.get(name, name): value for name, value in LLAMA.items()}, FORM) == made()
     with pytest.raises(vram_fields.PlanError, match="num_hidden_layers and layers are the same field"):
         made(num_hidden_layers=16)
