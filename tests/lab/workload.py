@@ -67,7 +67,7 @@ def eat(mib: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--live", default="/run/gpu-lab/live.conf")
+    parser.add_argument("--live", default="/tmp/gpu-lab-live.conf")
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--total", type=int, default=int(os.environ.get("LAB_GPU_TOTAL", 80 << 30)), help="VRAM that fractions are of")
     parser.add_argument("--mode", default="climb", choices=("climb", "fill", "reserve", "hang", "fail", "eat", "daemons"))
