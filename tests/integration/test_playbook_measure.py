@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -82,18 +84,26 @@ def test_a_lost_connection_loses_nothing(site):
     assert site.runs_of("storage_benchmark") == 1 and [kept["result"] for _file, kept in site.measurements()] == [RESULT]
 
 
-def test_a_host_that_stays_away_fails_and_the_next_run_takes_the_result_over(site):
-    site.inventory({"a": {"ansible_connection": "flaky", "target": "/data", "seconds": 2}})
+def test_a_controller_that_dies_loses_nothing_the_next_run_takes_the_result_over(site):
+    site.inventory({"a": {"ansible_connection": "flaky", "target": "/data", "seconds": 4}})
     with subprocess.Popen(site.command("own.yml"), cwd=site.folder, env=site.environment(), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         until(lambda: list(site.output.glob("measurements/a/.pending*")))
-        run.terminate()
-        run.communicate(timeout=60)
+        for pid in tree(run.pid):
+            os.kill(pid, signal.SIGKILL)
     assert site.measurements() == []
     done = site.play("own.yml")
     assert done.returncode == 0 and '"resumed": true' in done.stdout, done.stdout
     assert site.runs_of("storage_benchmark") == 1 and [kept["result"] for _file, kept in site.measurements()] == [RESULT]
     assert site.play("own.yml").returncode == 0 and site.runs_of("storage_benchmark") == 2
+
+
+def tree(pid):
+    """A process and all below it, the parents first: workers of newer versions have a session of their own."""
+    found = [pid]
+    for one in found:
+        found += [int(word) for task in pathlib.Path("/proc/%d/task" % one).glob("*/children") for word in task.read_text().split()]
+    return found
 
 
 def until(holds, seconds=30):
