@@ -174,7 +174,8 @@ measurement:
       type: dict
       returned: always
     iterations: {description: "Iterations seen, null where nothing told them.", type: int, returned: always, sample: 30}
-    iteration_seconds: {description: "C(mean), C(p50) and C(p95); the first is left out where there are five.", type: dict, returned: always,
+    iteration_seconds: {description: "C(mean), C(p50) and C(p95); the first is left out where there are five.",
+      type: dict, returned: always,
       sample: {"mean": 1.21, "p50": 1.2, "p95": 1.31}}
     epoch_seconds: {description: One epoch., type: float, returned: always, sample: 3025.0}
     epoch_source: {description: "C(measured), or C(iterations) (their mean times the iterations of an epoch).",
@@ -195,7 +196,8 @@ measurement:
         mig_uuid: {description: UUID of the instance., type: str, returned: success}
         name: {description: Product name., type: str, returned: success, sample: NVIDIA H100 80GB HBM3}
         memory_total_bytes: {description: All of its memory., type: int, returned: success, sample: 85520809984}
-        memory_reserved_bytes: {description: What the driver keeps for itself; not in the peaks., type: int, returned: success, sample: 549453824}
+        memory_reserved_bytes: {description: What the driver keeps for itself; not in the peaks.,
+          type: int, returned: success, sample: 549453824}
         memory_used_peak_bytes: {description: Most that was in use., type: int, returned: success, sample: 63350767616}
         memory_start_peak_bytes: {description: Most before the first iteration was told., type: int, returned: success, sample: 52613349376}
         memory_other_bytes: {description: In use before the command began., type: int, returned: success, sample: 0}
@@ -206,9 +208,11 @@ measurement:
         utilization_mean_fraction: {description: Mean share of time with work on it., type: float, returned: success, sample: 0.91}
         utilization_p10_fraction: {description: A tenth of the time it was at or below this., type: float, returned: success, sample: 0.83}
         utilization_p50_fraction: {description: Median., type: float, returned: success, sample: 0.94}
-        utilization_p90_fraction: {description: Nine tenths of the time it was at or below this., type: float, returned: success, sample: 0.99}
+        utilization_p90_fraction: {description: Nine tenths of the time it was at or below this.,
+          type: float, returned: success, sample: 0.99}
         idle_fraction: {description: Share of time without work on it., type: float, returned: success, sample: 0.09}
-        sm_activity_mean_fraction: {description: "Mean share of SMs at work (GPM, Hopper and newer).", type: float, returned: success, sample: 0.63}
+        sm_activity_mean_fraction: {description: "Mean share of SMs at work (GPM, Hopper and newer).",
+          type: float, returned: success, sample: 0.63}
         utilization_encoder_peak_fraction: {description: Peak use of the video encoder., type: float, returned: success, sample: 0.0}
         power_mean_watts: {description: Mean draw., type: float, returned: success, sample: 612.5}
         power_peak_watts: {description: Peak draw., type: float, returned: success, sample: 698.0}
@@ -239,7 +243,8 @@ measurement:
     output_tail: {description: The end of the output., type: str, returned: where O(output_tail_bytes) is above 0}
     command: {description: "C(argv), C(chdir), C(environment), C(run_as).", type: dict, returned: with O(keep_command=true)}
     notes: {description: What a reader should know., type: list, elements: str, returned: always, sample: []}
-plan: {description: "C(seconds) that it takes at most, and C(notes).", type: dict, returned: in check mode, sample: {"seconds": 645.0, "notes": []}}
+plan: {description: "C(seconds) that it takes at most, and C(notes).",
+  type: dict, returned: in check mode, sample: {"seconds": 645.0, "notes": []}}
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}
 gpu_uuids: {description: Every GPU of the machine., type: list, elements: str, returned: not in check mode,
   sample: [GPU-5f2c1d0e-0000-4000-8000-000000000000]}

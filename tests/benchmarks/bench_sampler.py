@@ -49,7 +49,8 @@ def probe(arguments: argparse.Namespace, folder: Path) -> dict:
     uuids = "".join(f"[gpu {number}]\nuuid = GPU-{number:08d}\n" for number in range(arguments.gpus))
     scenario.write_text(f"[system]\ncount = {arguments.gpus}\ncall_microseconds = {arguments.call_microseconds}\n{GPU}{uuids}")
     (folder / "gpu_audit_utils").symlink_to(REPOSITORY / "plugins" / "module_utils")
-    code = f"import subprocess, time\nfor _ in range({arguments.processes}): subprocess.Popen(['sleep', '{arguments.seconds + 5}'])\ntime.sleep({arguments.seconds})"
+    code = (f"import subprocess, time\nfor _ in range({arguments.processes}): subprocess.Popen(['sleep', '{arguments.seconds + 5}'])\n"
+            f"time.sleep({arguments.seconds})")
     options = {"argv": [sys.executable, "-c", code], "interval_seconds": 1 / arguments.hz, "timeout_seconds": arguments.seconds + 60}
     environment = {**os.environ, "PYTHONPATH": str(folder), "NVML_STUB_SCENARIO": str(scenario),
                    "LD_LIBRARY_PATH": arguments.driver or str(native.build())}

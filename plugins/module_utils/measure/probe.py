@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Runs a command of the owner's and measures what it needs: VRAM, GPU, processor, memory, data. See docs/probe.md.
 
-Three processes: the caller, a guard, and below it the watch (probe_watch.py), whose children are the command and the sampler. The guard ends
-the watch's whole tree however the watch ended; guard and watch end it when the caller is killed or nobody reads its output any more.
+Three processes: the caller, a guard, and below it the watch (probe_watch.py), whose children are the command and the sampler. The
+guard ends the watch's whole tree however the watch ended; both end it when the caller is killed or nobody reads its output any more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ DEFAULTS = {
 SPARE_SECONDS = 45.0
 # name -> (least, most)
 _RANGES = {"interval_seconds": (0.1, 60), "timeout_seconds": (1, 7 * 86400), "run_seconds": (1, 7 * 86400), "iterations": (1, 10 ** 7),
-           "hang_seconds": (0, 7 * 86400), "grace_seconds": (0, 600), "iterations_per_epoch": (1, 10 ** 10), "output_tail_bytes": (0, 65536)}
+           "hang_seconds": (0, 7 * 86400), "grace_seconds": (0, 600), "iterations_per_epoch": (1, 10 ** 10),
+           "output_tail_bytes": (0, 65536)}
 
 
 class ProbeError(Exception):

@@ -14,7 +14,8 @@ BUSY_GPU = 0.80
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 _KERNEL_KILL = re.compile(r"(?:Killed process|oom_reaper: reaped process) (\d+)")
 # Module or program names in the command -> framework.
-_COMMANDS = {"vllm": "vllm", "sglang": "sglang", "tritonserver": "triton", "text-generation-launcher": "tgi", "trtllm-serve": "tensorrt-llm"}
+_COMMANDS = {"vllm": "vllm", "sglang": "sglang", "tritonserver": "triton", "text-generation-launcher": "tgi",
+             "trtllm-serve": "tensorrt-llm"}
 
 
 def decide_outcome(seen):
@@ -54,7 +55,8 @@ def limiter(gpus, cpu, swap_rate, pressure, job_cores, usable_cores, network_sha
             return "thermal"
     for entry in gpus:
         events = entry["clock_event_seconds"]
-        if seconds > 0 and (events.get("hw_power_brake_slowdown", 0.0) / seconds >= 0.10 or events.get("sw_power_cap", 0.0) / seconds >= 0.50):
+        brake, cap = events.get("hw_power_brake_slowdown", 0.0), events.get("sw_power_cap", 0.0)
+        if seconds > 0 and (brake / seconds >= 0.10 or cap / seconds >= 0.50):
             return "power"
     means = [entry["utilization_mean_fraction"] for entry in gpus if entry["utilization_mean_fraction"] is not None]
     if not means or min(means) >= BUSY_GPU:

@@ -22,8 +22,9 @@ CUDA_OOM = re.compile(
     r"cuda (?:runtime |driver )?error[^\n]{0,40}out of memory|no available memory for the cache blocks|"
     r"failed to allocate [^\n]{0,60}(?:on device|gpu|cuda)|nccl [^\n]{0,60}out of memory|gpu out of memory|"
     r"larger than the maximum number of tokens that can be stored in kv cache", re.IGNORECASE)
-HOST_OOM = re.compile(r"is killed by signal: killed|a worker process .{0,40}killed|received signal 9|signal 9 \(sigkill\)|exitcode\s*[:=]\s*-9",
-                      re.IGNORECASE)
+HOST_OOM = re.compile(
+    r"is killed by signal: killed|a worker process .{0,40}killed|received signal 9|signal 9 \(sigkill\)|exitcode\s*[:=]\s*-9",
+    re.IGNORECASE)
 # Lines that only these frameworks print.
 _FRAMEWORK_LINES = (
     (re.compile(r"vllm api server|initializing (?:a v\d )?llm engine|gpu kv cache size|# gpu blocks|vllm\.engine"), "vllm"),

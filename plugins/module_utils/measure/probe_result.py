@@ -106,7 +106,8 @@ def build(watch, hello, seen, facts):
     window, window_name = summary.window()
     figures = iteration_figures(progress)
     if options["iterations_per_epoch"] and figures["epoch_seconds"] is None and figures["iteration_seconds"]["mean"] is not None:
-        figures.update(epoch_seconds=round(figures["iteration_seconds"]["mean"] * options["iterations_per_epoch"], 3), epoch_source="iterations")
+        mean = figures["iteration_seconds"]["mean"]
+        figures.update(epoch_seconds=round(mean * options["iterations_per_epoch"], 3), epoch_source="iterations")
     result = {
         "outcome": outcome, "error": seen["error"], "exit_code": seen["exit_code"], "signal": seen["signal_name"],
         "stopped_for": seen["stop"], "duration_seconds": round(seconds, 3), "window": window_name,
@@ -147,7 +148,8 @@ def _out_of_memory(outcome, progress, kills, where, seconds):
     """What is known about an end for lack of memory; null where it was none."""
     if outcome not in ("oom_cuda", "oom_host"):
         return None
-    return {"at_start": progress.iterations == 0, "seconds": round(seconds, 1), "kills": kills, "source": where if outcome == "oom_host" else "output",
+    return {"at_start": progress.iterations == 0, "seconds": round(seconds, 1), "kills": kills,
+            "source": where if outcome == "oom_host" else "output",
             "line": clean_text((progress.cuda_oom if outcome == "oom_cuda" else progress.host_oom) or "", 300) or None}
 
 
@@ -166,7 +168,8 @@ def _notes(watch, hello, seen, summary, visible):
     if visible is not None and hello["gpus"]:
         notes.append("CUDA_VISIBLE_DEVICES leaves %d of %d GPUs to the command" % (len(visible), len(hello["gpus"])))
     if summary.longest > options["interval_seconds"]:
-        notes.append("sampled every %g s instead of %g s to keep the sampler below 1 %% of a core" % (summary.longest, options["interval_seconds"]))
+        notes.append("sampled every %g s instead of %g s to keep the sampler below 1 %% of a core"
+                     % (summary.longest, options["interval_seconds"]))
     if any(about["memory_reserved_bytes"] is None and about["memory_total_bytes"] for about in hello["gpus"]):
         notes.append("this driver counts its own reserved VRAM as used")
     for about in hello["gpus"]:

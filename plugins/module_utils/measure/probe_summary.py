@@ -220,7 +220,8 @@ class Summary(object):
                     "cpu_busy_fraction": rounded("cpu"), "iowait_fraction": rounded("iowait")}
         for number, key in enumerate(self.keys):
             if visible is None or number in visible:
-                document["gpu"][key] = {"memory_used_bytes": self.series.column(key + " used"), "utilization_fraction": rounded(key + " util")}
+                document["gpu"][key] = {"memory_used_bytes": self.series.column(key + " used"),
+                                        "utilization_fraction": rounded(key + " util")}
                 if self.series.stride > 1:
                     document["gpu"][key]["utilization_peak_fraction"] = rounded(key + " peak")
         return document

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The sampler of a probe: one forked process that reads GPUs, machine and process tree at a fixed rate, and starts no program.
 
-It writes one JSON line for each sample to a pipe: {"t": seconds since 1970, "m": monotonic seconds, "gpus": [...], "host": {...} or absent, "tree": {...} or absent,
-"cpu": CPU seconds spent so far}. The first line is {"hello": ...}. In a process of its own a driver call that hangs or crashes costs the
-samples, never the watch over the workload.
+It writes one JSON line for each sample to a pipe: {"t": seconds since 1970, "m": monotonic seconds, "gpus": [...], "cpu": CPU seconds
+spent so far, "every": seconds between samples}, now and then with "host" and "tree". The first line is {"hello": ...}. In a process of
+its own a driver call that hangs or crashes costs the samples, never the watch over the workload.
 """
 
 from __future__ import annotations
