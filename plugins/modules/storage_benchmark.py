@@ -176,7 +176,7 @@ measurement:
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}
 gpu_uuids: {description: "Always empty, the test has nothing to do with GPUs.", type: list, elements: str, returned: always, sample: []}
 target: {description: O(path)., type: str, returned: always, sample: /data}
-started: {description: When it began (UTC)., type: str, returned: not in check mode, sample: "2026-11-29T12:00:00Z"}
+started_at: {description: When it began (UTC)., type: str, returned: not in check mode, sample: "2026-11-29T12:00:00Z"}
 finished_at: {description: When it ended (UTC)., type: str, returned: not in check mode, sample: "2026-11-29T12:01:00Z"}
 """
 
@@ -217,7 +217,8 @@ def main():
         if module.check_mode:
             shown = ("seconds", "bytes_written", "bytes_read", "bytes_on_disk", "files", "notes")
             module.exit_json(changed=False, plan=dict((key, planned[key]) for key in shown), **known)
-        known["started"] = _now()
+        # Not "started": async_status takes a result with that key for one of a job that still runs.
+        known["started_at"] = _now()
         measured = storage.run(module.params, planned)
     except (storage.Refused, storage.Failed, storage.Interrupted, fio_run.NoFio, ValueError) as error:
         module.fail_json(msg=str(error), finished_at=_now(), **known)

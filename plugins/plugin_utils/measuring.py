@@ -155,7 +155,7 @@ def document(name, module, arguments, answer, started, finished, seen=None):
     """The measurement of a module's answer ({"measurement", "machine_id", "gpu_uuids"}), or of its failure ({"failed", "msg"}).
 
     `seen`: an earlier answer of the same host, for the machine of a failure that doesn't say it. Moments are text in UTC; a job that tells
-    its own (`started`, `finished`) is believed: it may have ended long before it was fetched.
+    its own (`started_at`, `finished_at`) is believed: it may have ended long before it was fetched.
     """
     seen = seen or {}
     uuids = answer.get("gpu_uuids", seen.get("gpu_uuids"))
@@ -167,7 +167,7 @@ def document(name, module, arguments, answer, started, finished, seen=None):
         "module": module,
         "target": answer["target"] if isinstance(answer.get("target"), str) else target_of(arguments),
         "options": kept_options(arguments),
-        "started": _moment(answer.get("started")) or started,
+        "started": _moment(answer.get("started_at")) or _moment(answer.get("started")) or started,
         "finished": _moment(answer.get("finished_at")) or _moment(answer.get("finished")) or finished,
     }
     result = answer.get("measurement")
