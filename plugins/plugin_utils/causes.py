@@ -30,6 +30,10 @@ FOLLOWS_FROM = {
     "gpu.count_difference": ("gpu.count",),
     "gpu.driver_state": ("gpu.lost", "gpu.errors"),
     "storage.path_problems": ("storage.paths_failed",),
+    # The same need and the same storage seen twice.
+    "storage.small_file_headroom_ratio": ("storage.read_headroom_ratio",),
+    "vram.peak_fraction": ("vram.out_of_memory",),
+    "workload.outcome": ("vram.out_of_memory", "memory.out_of_memory"),
 }
 # Checks whose causes are whole statements ("driver 470 is too old ..."): a headline needs no title before them.
 STATEMENTS = ("software.driver_support", "gpu.count")

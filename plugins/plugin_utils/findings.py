@@ -19,6 +19,7 @@ SIZING_CHECKS = frozenset(
         "memory.ram_to_vram_ratio",
         "storage.capacity_headroom_fraction",
         "storage.read_headroom_ratio",
+        "storage.small_file_headroom_ratio",
         "network.upload_ratio",
         "network.download_ratio",
         "network.concurrency_ratio",
@@ -26,7 +27,14 @@ SIZING_CHECKS = frozenset(
 )
 # Nobody measured it or filled it in: only work that needs the answer is asked for it.
 _NOT_BEGUN = ("absent.not_measured", "absent.form")
-_ANSWERS = {"absent.form": "answer.form", "absent.tool_missing": "answer.tool"}
+_ANSWERS = {
+    "absent.form": "answer.form",
+    "absent.tool_missing": "answer.tool",
+    "absent.reservation": "answer.reservation",
+    "absent.cached": "answer.cached",
+    "absent.memory": "answer.memory",
+    "absent.probe_ended": "answer.probe_ended",
+}
 EVIDENCE_IN_MESSAGE = 4
 EVIDENCE_LIMIT = 8
 VALUE_LIMIT = 300
@@ -155,7 +163,8 @@ def _absent(name, check, absence, context):
 
 def _answer(absence, language):
     """What somebody does to get the value."""
-    return messages.text(language, "answer.measure" if "module" in absence["params"] else _ANSWERS.get(absence["reason"], "answer.audit"))
+    default = "answer.measure" if "module" in absence["params"] else "answer.audit"
+    return messages.text(language, _ANSWERS.get(absence["reason"], default))
 
 
 def rounded(value):
@@ -213,6 +222,8 @@ def _finding(name, check, metric, level, context):
     if required:
         finding["required"] = required
     if status == "pass":
+        if metric.get("note"):
+            finding["message"] = messages.text(language, metric["note"])
         return finding
     satisfied = check["satisfied_by"]
     if satisfied:

@@ -11,6 +11,7 @@ import operator
 
 from . import causes, complaints, documents, findings, messages, metrics, waivers, workload
 from . import expected as expected_module, policy as policy_module, verdict as verdict_module
+from .metrics.measurements import SILENT
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 
 SCHEMA = "trainops.gpu_audit/report/1"
@@ -26,8 +27,16 @@ REPORT_WHEN_SOME = frozenset(
         "gpu.retired_pages",
         "gpu.pcie_replays",
         "network.interface_errors",
+        "storage.read_bytes_per_second",
+        "storage.small_file_bytes_per_second",
+        "storage.checkpoint_write_bytes_per_second",
+        "workload.epoch_seconds",
+        "workload.read_bytes_per_second",
+        "workload.gpu_utilization_mean_fraction",
     )
 )
+# What the GPUs need is only told beside what was measured.
+REPORT_BESIDE = {"storage.needed_bytes_per_second": ("storage.read_bytes_per_second", "storage.small_file_bytes_per_second")}
 _RANK = {status: rank for rank, status in enumerate(findings.STATUS_ORDER)}
 
 
@@ -160,7 +169,7 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
 
     context = findings.Context(derived, language, now, inputs.get("waivers"), leanings, workload.base_figures_missing(form), variables)
     checks = policy["checks"]
-    result = [findings.judge(name, check, context) for name, check in checks.items() if check["enabled"]]
+    result = [findings.judge(name, check, context) for name, check in checks.items() if check["enabled"] and not _not_asked(check, derived)]
     items = {name: check["item"] for name, check in checks.items()}
     asked = verdict_module.asked(checks)
     statuses = verdict_module.checklist(result, items, asked)
@@ -181,15 +190,25 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     entry["metrics"] = {
         name: findings.rounded(found["value"])
         for name, found in sorted(derived["values"].items())
-        if name in used or name in REPORT_ALWAYS or name in REPORT_WHEN_SOME and found["value"]
+        if name in used or name in REPORT_ALWAYS or name in REPORT_WHEN_SOME and found["value"] or _beside(name, derived)
     }
     entry["absent"] = {
         name: messages.text(language, found["reason"], **found["params"])
         for name, found in sorted(derived["absent"].items())
-        if name in used or name in REPORT_ALWAYS
+        if (name in used or name in REPORT_ALWAYS) and found["reason"] != SILENT
     }
     findings.silence(entry, checks, language)
     _settle(entry, decided, _reason(decided, result, checks, statuses, language))
+
+
+def _not_asked(check, derived):
+    """Whether a check is on an optional measurement that nobody took: a light audit doesn't list what it wasn't asked for."""
+    absence = derived["absent"].get(check["metric"]) if not check["value"] else None
+    return absence is not None and absence["reason"] == SILENT
+
+
+def _beside(name, derived):
+    return any(other in derived["values"] for other in REPORT_BESIDE.get(name, ()))
 
 
 def _default_leanings(form, policy):

@@ -27,6 +27,15 @@ TABLE = {
     ),
     "absent.not_supported": ("not supported", "不支持"),
     "absent.no_gpu": ("there is no NVIDIA GPU (PCI)", "没有 NVIDIA GPU（PCI）"),
+    "absent.one_gpu": ("one GPU: nothing to scale over", "只有一个 GPU，不涉及扩展"),
+    "absent.scaling_not_asked": (
+        "no times on several numbers of GPUs (workload_probe or scaling_seconds of the form)",
+        "没有多种 GPU 数下的耗时（workload_probe 或表单的 scaling_seconds）",
+    ),
+    "absent.scaling_unusable": (
+        "{source} has no usable seconds for two or more numbers of GPUs.",
+        "{source} 中没有至少两种 GPU 数的可用耗时。",
+    ),
     "absent.no_such_gpu": ("No GPU of this host is of the kind that is judged here.", "该主机没有此项检查所针对的 GPU。"),
     "absent.no_data_centre_gpu": ("No data-centre board in this host: ECC is a choice there.", "该主机没有数据中心板卡：ECC 可自行选择。"),
     "absent.tool_missing": ("driver library and nvidia-smi not found", "未找到驱动库和 nvidia-smi"),
@@ -67,6 +76,28 @@ TABLE = {
     ),
     "absent.measurement_failed": ("The last {module} failed: {error}", "最近一次 {module} 失败：{error}"),
     "absent.measurement_incomplete": ("The last {module} gave no usable {field}.", "最近一次 {module} 没有给出可用的 {field}。"),
+    "absent.cached": (
+        "cached: {job} of {module} in {target} read out of memory, which is not the speed of a disk.",
+        "cached：{module} 在 {target} 的 {job} 结果来自内存缓存，不代表磁盘速度。",
+    ),
+    "absent.memory": (
+        "{target} lies in memory: {job} of {module} there is not the speed of a disk.",
+        "{target} 位于内存文件系统：{module} 的 {job} 结果不代表磁盘速度。",
+    ),
+    "absent.shards": ("The form says that the data set is packed in shards.", "表单注明数据集已打包为分片。"),
+    "absent.medium_unknown": ("It isn't known what dataset_path lies on.", "无法得知 dataset_path 所在介质。"),
+    "absent.no_shape": (
+        "The form doesn't say how the samples lie on the disk (dataset_layout, dataset_file_bytes, dataset_file_count).",
+        "表单未说明样本在磁盘上的形态（dataset_layout、dataset_file_bytes、dataset_file_count）。",
+    ),
+    "absent.probe_ended": (
+        "The command of the last {module} ended before its first iteration ({outcome}): what it held then is not the job's.",
+        "最近一次 {module} 的命令在首次迭代前就已结束（{outcome}）：此时的占用不代表该作业。",
+    ),
+    "absent.reservation": (
+        "reservation: {framework} reserves VRAM on purpose and told no peak of its own",
+        "reservation：{framework} 有意预留显存，且未给出自身的峰值",
+    ),
     "absent.when_false": ("The condition of this check doesn't hold here.", "此检查的前提条件在该主机上不成立。"),
     "absent.expression_failed": ("The expression of this check failed: {error}", "此检查的表达式执行失败：{error}"),
     "absent.expression_empty": ("The expression of this check gave no value.", "此检查的表达式没有给出值。"),
@@ -85,6 +116,23 @@ TABLE = {
     "answer.policy": (
         "Let the policy extend a shipped one, or give it a check of this item with `answers: true`.",
         "让该策略继承（extends）一个内置策略，或为该项添加一条设有 `answers: true` 的检查。",
+    ),
+    "answer.reservation": (
+        "Let the command tell its own peak (PyTorch: torch.cuda.max_memory_allocated; JAX: memory_stats()['peak_bytes_in_use']; TensorFlow: "
+        "get_memory_info()['peak']), or switch the reservation off for the probe (XLA_PYTHON_CLIENT_PREALLOCATE=false, "
+        "TF_FORCE_GPU_ALLOW_GROWTH=true). With vLLM the rest is KV cache: judge concurrency instead.",
+        "让命令给出自身的峰值（PyTorch：torch.cuda.max_memory_allocated；JAX：memory_stats()['peak_bytes_in_use']；"
+        "TensorFlow：get_memory_info()['peak']），或在探测时关闭预留（XLA_PYTHON_CLIENT_PREALLOCATE=false、"
+        "TF_FORCE_GPU_ALLOW_GROWTH=true）。vLLM 的其余部分是 KV 缓存：应改看并发能力。",
+    ),
+    "answer.cached": (
+        "Measure again with more bytes than the host has RAM, or with direct reads.",
+        "用大于主机内存的数据量或直接 I/O 重新测量。",
+    ),
+    "answer.memory": ("Measure in the directory where the data set really lies.", "在数据集真正所在的目录中测量。"),
+    "answer.probe_ended": (
+        "Make the command run by hand, then probe again.",
+        "先手动跑通命令，再重新探测。",
     ),
     "answer.audit": ("Remove what keeps it from being read, then audit again.", "排除无法读取的原因，然后重新审计。"),
     # --- findings
@@ -108,6 +156,87 @@ TABLE = {
     "advice.base_figures_missing": (
         "Unknown: base figures missing ({fields}). Without them nothing is sized and no upgrade is advised.",
         "未知：缺少基础数据（{fields}）。缺少时不做容量估算，也不给出升级建议。",
+    ),
+    "finding.peak_in_zone": ("inside the target zone of 0.70 to 0.80", "位于 0.70 至 0.80 的目标区间内"),
+    "finding.peak_below_zone": (
+        "below the target zone of 0.70 to 0.80: there is room for a larger batch or longer inputs",
+        "低于 0.70 至 0.80 的目标区间：可增大批大小或输入长度",
+    ),
+    "advice.small_files": (
+        "In sequence this storage is fast enough; opening many small files is what is slow. Pack them into shards (tar, RecordIO, Parquet, LMDB) of some "
+        "hundred MB, cache them on local NVMe, or read with more workers.",
+        "该存储的顺序读取足够快，慢在打开大量小文件。将其打包为数百 MB 的分片（tar、RecordIO、Parquet、LMDB），缓存到本地 NVMe，或增加读取进程。",
+    ),
+    # --- what a workload probe saw ----------------------------------------------------------------------------------------------------
+    "advice.outcome.failed": (
+        "The command ended with an error of its own (exit code in the evidence). Make it run by hand first, then probe again.",
+        "命令自身报错退出（退出码见证据）。请先手动跑通，再重新探测。",
+    ),
+    "advice.outcome.not_started": (
+        "The command could not be started. Check program, working directory, user and environment of the probe.",
+        "命令未能启动。请检查探测所用的程序、工作目录、用户和环境变量。",
+    ),
+    "advice.outcome.timeout": (
+        "The time limit came before the iterations asked for. Raise timeout_seconds or ask for fewer iterations.",
+        "在完成所要求的迭代数之前已到时间上限。请提高 timeout_seconds 或减少迭代数。",
+    ),
+    "advice.outcome.hang": (
+        "The command did nothing any more: no iteration, no CPU, no GPU. Look for a collective that waits for a missing rank, a loader worker that died, or "
+        "a file system that doesn't answer (py-spy dump, NCCL_DEBUG=INFO).",
+        "命令已停滞：没有迭代、CPU 和 GPU 均无活动。请检查是否有集合通信在等待缺失的 rank、加载进程已退出或文件系统无响应（py-spy dump、NCCL_DEBUG=INFO）。",
+    ),
+    "advice.outcome.oom_cuda": ("A GPU was out of memory; see the check on VRAM.", "显存不足，见显存检查项。"),
+    "advice.outcome.oom_host": ("The kernel ended it for want of memory; see the check on memory.", "因内存不足被内核终止，见内存检查项。"),
+    "advice.out_of_memory.at_start": (
+        "The VRAM was full before the first iteration. Halve the batch size (or the sequence length) and run again; once it runs, raise it until the peak "
+        "lies between 0.70 and 0.80. If one sample doesn't fit either: activation checkpointing, a lower precision, sharding, or a GPU with more memory.",
+        "首次迭代前显存已满。将批大小（或序列长度）减半后重跑；跑通后再逐步增大，直到峰值落在 0.70 至 0.80。若单个样本也放不下：启用激活检查点、更低精度、分片，或换用显存更大的 GPU。",
+    ),
+    "advice.out_of_memory.later": (
+        "The VRAM ran full after some iterations: a longer input, fragmentation, or tensors that are kept (a loss added up with its graph). Cap the length of "
+        "inputs, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, look for what grows; else a smaller batch.",
+        "若干次迭代后显存用尽：输入更长、显存碎片，或张量未释放（如累加带计算图的 loss）。限制输入长度，设置 "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True，查找持续增长的部分；否则减小批大小。",
+    ),
+    "advice.out_of_memory.reservation": (
+        "The framework wanted to reserve more VRAM than was free. Lower what it reserves (gpu_memory_utilization, XLA_PYTHON_CLIENT_MEM_FRACTION) or free "
+        "the GPU of others; the size of the work isn't shown to be the cause.",
+        "框架要预留的显存超过空闲量。降低其预留比例（gpu_memory_utilization、XLA_PYTHON_CLIENT_MEM_FRACTION），或清理 GPU 上的其他进程；并不能说明工作规模是原因。",
+    ),
+    "advice.data_side.host_cpu": (
+        "The loader is bound by the CPU. Add loader workers while there are free cores, decode on the GPU or beforehand, keep the work on each sample small; "
+        "else give the job more cores.",
+        "数据加载受限于 CPU。有空闲核时增加加载进程，把解码移到 GPU 或提前完成，减少每个样本的处理；否则为作业分配更多核。",
+    ),
+    "advice.data_side.io_wait": (
+        "The job waits for the storage. Cache the data set on local NVMe or in RAM, pack small files into shards, prefetch more; measure the storage "
+        "(storage_benchmark).",
+        "作业在等待存储。将数据集缓存到本地 NVMe 或内存，把小文件打包成分片，增加预取；并实测存储（storage_benchmark）。",
+    ),
+    "advice.data_side.swap": (
+        "The host swaps. Lower the loader's workers and prefetch, or give the job more memory.",
+        "主机在换页。减少加载进程和预取，或为作业分配更多内存。",
+    ),
+    "advice.data_side.network_link": (
+        "The network that brings the data is at its limit. Cache on local disks, pack small files, add clients or a faster link.",
+        "承载数据的网络已达上限。在本地磁盘缓存、打包小文件、增加客户端，或使用更快的链路。",
+    ),
+    "advice.data_side.unnamed": (
+        "The VRAM is steady and the GPUs are half idle, and neither CPU, storage wait, swap nor network is at its limit. Add loader workers, cache, pack small "
+        "files; look for a serial part between iterations (logging, evaluation, synchronising with the CPU).",
+        "显存稳定但 GPU 半空闲，而 CPU、存储等待、换页和网络均未达上限。增加加载进程、缓存、打包小文件；并检查迭代之间的串行部分（日志、评估、与 CPU 同步）。",
+    ),
+    "advice.capped.thermal": (
+        "The GPUs slowed down for heat. Check fans, dust, air baffles, inlet temperature and neighbours, or the coolant.",
+        "GPU 因过热降频。检查风扇、积尘、导风罩、进风温度和相邻设备，或冷却液。",
+    ),
+    "advice.capped.power_brake": (
+        "The chassis made the GPUs brake. Check power supplies, their feeds and the BMC's power limit.",
+        "机箱触发了 GPU 功率制动。检查电源、供电线路和 BMC 功率上限。",
+    ),
+    "advice.capped.power_limit_lowered": (
+        "A power limit below the default held the clocks down. Raise it (nvidia-smi -pl) unless rack power or cooling needs it.",
+        "低于默认值的功率上限压低了时钟。除非机架供电或散热需要，否则请调高（nvidia-smi -pl）。",
     ),
     # --- the driver's failures --------------------------------------------------------------------------------------------------------
     "advice.driver.timeout": (
@@ -138,6 +267,35 @@ TABLE = {
     # --- words of metrics
     # -------------------------------------------------------------------------------------------------------
     "word.ok": ("ok", "正常"),
+    "word.worth_adding": ("worth adding GPUs", "值得增加 GPU"),
+    "word.marginal_gain": ("marginal gain: efficiency below 80 %", "收益有限：扩展效率低于 80%"),
+    "word.not_worth_adding": ("not worth adding GPUs: efficiency below 60 %", "不值得增加 GPU：扩展效率低于 60%"),
+    "word.nvme": ("NVMe", "NVMe 固态盘"),
+    "word.ssd": ("SATA or SAS SSD", "SATA/SAS 固态盘"),
+    "word.hdd": ("hard disk", "机械硬盘"),
+    "word.network": ("network file system", "网络文件系统"),
+    "word.network_small_files": ("network file system with small files", "网络文件系统（小文件）"),
+    "word.memory": ("memory", "内存文件系统"),
+    "word.overlay": ("overlay", "overlay 文件系统"),
+    "word.completed": ("completed", "正常完成"),
+    "word.stopped": ("stopped after what was asked for", "达到要求后停止"),
+    "word.failed": ("ended with an error", "报错退出"),
+    "word.oom_cuda": ("out of GPU memory", "显存不足"),
+    "word.oom_host": ("ended by the kernel for want of memory", "因内存不足被内核终止"),
+    "word.hang": ("hung", "挂起"),
+    "word.at_start": ("before the first iteration", "首次迭代之前"),
+    "word.later": ("after some iterations", "若干次迭代之后"),
+    "word.reservation": ("reserving VRAM on purpose", "有意预留显存时"),
+    "word.host_cpu": ("the host's CPU", "主机 CPU"),
+    "word.io_wait": ("waiting for storage", "等待存储"),
+    "word.network_link": ("the network", "网络"),
+    "word.timed_out": ("ran into the time limit", "达到时间上限"),
+    "word.swap": ("swapping", "换页"),
+    "word.unnamed": ("the data side, cause not named", "数据侧（原因未定）"),
+    "word.thermal": ("heat", "过热"),
+    "word.power_brake": ("power brake of the chassis", "机箱功率制动"),
+    "word.power_limit_lowered": ("a lowered power limit", "被调低的功率上限"),
+    "word.power_limit": ("the default power limit", "默认功率上限"),
     "word.none": ("none", "无"),
     "word.full": ("full width", "满宽度"),
     "word.partial": ("some GPUs don't answer", "部分 GPU 不应答"),

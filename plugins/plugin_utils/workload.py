@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from .scaling import BASES, ScalingError, read_times
+
 KINDS = ("training", "finetuning", "inference", "rendering", "transcoding")
 LEANINGS = ("compute", "vram", "throughput", "latency")
 PURPOSES = ("dataset", "weights", "checkpoints", "logs")
@@ -18,7 +20,7 @@ BASE_FIELDS = ("input_sample_bytes", "batch_size", "hours_per_day")
 
 
 def _field(kind, en, zh, unit="", choices=None, kinds=KINDS, example=None, required_for=()):
-    """One row. `kind`: choice, list, text, path, size, int, number, bool; `required_for`: kinds whose report lists it when it is
+    """One row. `kind`: choice, list, text, path, size, int, number, bool, times; `required_for`: kinds whose report lists it when it is
     missing.
     """
     return {
@@ -106,6 +108,57 @@ ARGUMENT_SPEC = {
     "samples_per_second_per_gpu": _field(
         "number", "Samples one GPU takes in a second.", "单个 GPU 每秒处理的样本数。", "samples/s", example=1500, required_for=_LEARN
     ),
+    "dataset_layout": _field(
+        "choice",
+        "How the samples lie on the disk: files (one or a few in each of many small files) or shards (packed in large files).",
+        "样本在磁盘上的组织方式：files（大量小文件，每个含一个或几个样本）或 shards（打包成大文件）。",
+        choices=("files", "shards"),
+        example="files",
+        kinds=_WITH_DATA,
+    ),
+    "dataset_file_bytes": _field(
+        "size",
+        "Size of one file of the data set. Default: with files, input_sample_bytes.",
+        "数据集中单个文件的大小。dataset_layout 为 files 时默认取 input_sample_bytes。",
+        "bytes",
+        example="150 KB",
+        kinds=_WITH_DATA,
+    ),
+    "dataset_file_count": _field(
+        "int", "Files of the data set.", "数据集的文件数。", "count", example=28000000, kinds=_WITH_DATA
+    ),
+    "read_block_bytes": _field(
+        "size",
+        "Bytes that the loader asks for at a time. Default: a whole file, at most 1 MiB.",
+        "加载器每次读取请求的字节数。默认整个文件，最多 1 MiB。",
+        "bytes",
+        example="1 MiB",
+        kinds=_WITH_DATA,
+    ),
+    "read_engine": _field(
+        "choice",
+        "How the loader reads: psync (plain reads, as Python does), libaio, io_uring or mmap.",
+        "加载器的读取方式：psync（普通读取，Python 即如此）、libaio、io_uring 或 mmap。",
+        choices=("psync", "libaio", "io_uring", "mmap"),
+        example="psync",
+        kinds=_WITH_DATA,
+    ),
+    "scaling_seconds": _field(
+        "times",
+        "Seconds that the same command took, by the number of GPUs: of an epoch or of a step.",
+        "同一命令在不同 GPU 数下的耗时（秒）：一个 epoch 或一步。",
+        "seconds",
+        example={1: 800, 2: 420, 4: 230},
+        kinds=_LEARN,
+    ),
+    "scaling_basis": _field(
+        "choice",
+        "What scaling_seconds are of: epoch (the same whole work each time) or step (each GPU has a batch of its own). Default: epoch.",
+        "scaling_seconds 的口径：epoch（每次总工作量相同）或 step（每个 GPU 各有一份批次）。默认 epoch。",
+        choices=BASES,
+        example="epoch",
+        kinds=_LEARN,
+    ),
     "precision": _field(
         "choice",
         "Number format of the computation.",
@@ -166,7 +219,8 @@ def parse_size(value):
     return int(round(size)) if size < 2**80 else None
 
 
-def _as_number(value):
+def as_number(value):
+    """A number of a number or text that is not negative and of sane size; None else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -186,7 +240,7 @@ def _convert(name, row, value):
         size = parse_size(value)
         return (size, None) if size is not None else (None, 'a size in bytes or with a unit such as "1.5 TiB"')
     if kind in ("int", "number"):
-        figure = _as_number(value)
+        figure = as_number(value)
         if figure is not None and (kind == "number" or figure == int(figure)):
             if kind == "int" or figure == int(figure):
                 figure = int(figure)
@@ -194,6 +248,11 @@ def _convert(name, row, value):
                 return None, "at most 24 hours"
             return figure, None
         return None, "a %s that is not negative" % ("whole number" if kind == "int" else "number")
+    if kind == "times":
+        try:
+            return read_times(value), None
+        except ScalingError:
+            return None, "seconds by number of GPUs, for example {1: 800, 2: 420}"
     if kind == "bool":
         return (value, None) if isinstance(value, bool) else (None, "true or false")
     if kind == "choice":

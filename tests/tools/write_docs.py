@@ -1,6 +1,7 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes what is made from the code: docs/metrics.md, docs/checks.md, docs/workload-example.yml and the JSON Schemas of form and policy.
+"""Writes what is made from the code: docs/metrics.md, docs/checks.md, docs/vram-fields.md, docs/workload-example.yml and
+the JSON Schemas of form and policy.
 
 `python tests/tools/write_docs.py` writes them; `made()` gives {path below the root: text} for the test that they are current.
 """
@@ -57,9 +58,17 @@ def metrics_page():
         "| module | fields of `result` |",
         "|---|---|",
         "| `workload_probe` | `gpus`: list of `{uuid, index, mig_uuid, memory_total_bytes, memory_reserved_bytes, "
-        "memory_used_peak_bytes, idle_fraction, "
-        "utilization_encoder_peak_fraction}`; with MIG one entry an instance, with `mig_uuid` |",
-        "| `storage_benchmark` | `read_bytes_per_second`; its `target` is the path |",
+        "memory_used_peak_bytes, memory_other_bytes, idle_fraction, utilization_mean_fraction, utilization_p10_fraction, "
+        "utilization_p90_fraction, utilization_encoder_peak_fraction, clock_event_seconds: {name: s}}`; with MIG one entry an instance, "
+        "with `mig_uuid`; `outcome`, `exit_code`, `signal`, `iterations`, `duration_seconds`, `epoch_seconds`, `iteration_seconds: {mean}`, "
+        "`samples_per_second`, `data_wait_fraction`, `read_bytes_per_second`, `reservation`, `framework_peak_bytes`, `limiter`, "
+        "`cpu`: `{busy_fraction, busiest_core_fraction, iowait_fraction}`, `memory`: `{swap_in_bytes, swap_out_bytes, peak_rss_bytes}`, "
+        "`out_of_memory`: `{at_start, line}`, `series`: `{t, gpu: {index: {memory_used_bytes, utilization_fraction}}}`; `scaling`: `{seconds: {GPUs: s}, "
+        "basis: epoch or step}` |",
+        "| `storage_benchmark` | `read_bytes_per_second`, `small_file_bytes_per_second`, `checkpoint_write_bytes_per_second`, `cached`, "
+        "`quick`, `hosts_at_once`, `shared`: `{alone_bytes_per_second, together_bytes_per_second}`, `file_system`: `{kind, mount_point}`, "
+        "`jobs`: `{name: {buffered_label, block_size_bytes, file_size_bytes, file_count, engine}}`; its `target` is the path. Only "
+        "`read_bytes_per_second` is needed |",
         "| `transfer_benchmark` | `direction` (`upload`, `download`), `bytes_per_second` |",
         "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such |",
         "",
@@ -210,6 +219,29 @@ def example_form():
     return "\n".join(lines) + "\n"
 
 
+def model_page():
+    """docs/vram-fields.md: every field of a model that a VRAM estimate takes."""
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.vram_fields import MODEL_SPEC
+
+    lines = [
+        "# Fields of a model",
+        "",
+        _MADE,
+        "What `gpu_audit_model` and the filter `vram_estimate` take; [vram.md](vram.md) explains how each is used. A count is a whole number, also "
+        'as text such as `8B`, `40M` or `1e9`; a size is bytes, or text such as `"1.5 GiB"`. Empty fields count as not given; an unknown one is '
+        "an error.",
+        "",
+        "| field | kind | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for name, row in MODEL_SPEC.items():
+        kind = ", ".join("`%s`" % choice for choice in row["choices"]) if row["choices"] else row["type"]
+        default = row["default"]
+        shown = "" if default is None else "`%s`" % str(default).lower()
+        lines.append("| `%s` | %s | %s | %s |" % (name, kind, shown, row["description"]["en"]))
+    return "\n".join(lines) + "\n"
+
+
 def form_schema():
     """The JSON Schema of a workload form as it is written in an inventory."""
     _findings, _metrics, _policy, workload = _modules()
@@ -222,6 +254,7 @@ def form_schema():
         "int": {"type": ["integer", "string"], "minimum": 0},
         "number": {"type": ["number", "string"], "minimum": 0},
         "bool": {"type": "boolean"},
+        "times": {"type": "object", "additionalProperties": {"type": ["number", "string"]}, "propertyNames": {"pattern": "^[1-9][0-9]*$"}},
     }
     properties = {}
     for name, row in workload.ARGUMENT_SPEC.items():
@@ -324,6 +357,7 @@ def made():
         "docs/metrics.md": metrics_page(),
         "docs/checks.md": checks_page(),
         "docs/workload-example.yml": example_form(),
+        "docs/vram-fields.md": model_page(),
         schemas + "workload.json": json.dumps(form_schema(), indent=2, ensure_ascii=False) + "\n",
         schemas + "policy.json": json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n",
     }

@@ -12,7 +12,8 @@ import yaml
 from conftest import ROOT
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import policy, workload
 
-PAGES = ["README.md", "README.zh-CN.md", "docs/policies.md", "docs/workload-example.yml", "roles/audit/README.md"]
+PAGES = ["README.md", "README.zh-CN.md", "docs/policies.md", "docs/workload-example.yml", "docs/vram.md", "docs/scaling.md",
+         "roles/audit/README.md"]
 _FENCED = re.compile(r"```ya?ml\n(.*?)```", re.DOTALL)
 
 

@@ -11,7 +11,8 @@ import yaml
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import collecting, expected, host_options, report, verdict, workload
 
 ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
-TYPES = {"choice": "str", "list": "list", "text": "str", "path": "str", "size": "raw", "int": "int", "number": "float", "bool": "bool"}
+TYPES = {"choice": "str", "list": "list", "text": "str", "path": "str", "size": "raw", "int": "int", "number": "float", "bool": "bool",
+         "times": "dict"}
 
 
 def options(role):
@@ -36,7 +37,7 @@ def test_expectations_are_those_that_a_metric_asks_for():
     assert tuple(sorted(options("audit")["gpu_audit_expected"]["options"])) == expected.FIELDS
 
 
-@pytest.mark.parametrize("role", ["audit", "gate", "report"])
+@pytest.mark.parametrize("role", ["audit", "gate", "report", "vram_estimate"])
 def test_every_switch_has_its_default_and_its_documentation(role):
     documented = options(role)
     assert set(documented) == set(defaults(role))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from . import compute, gpu, health, memory, network, power, software, storage, vram
+from . import compute, gpu, health, memory, network, power, probe, scaling, software, storage, storage_speed, vram
 from .registry import DEFINITIONS, Derivation, definition
 
 __all__ = ["DEFINITIONS", "definition", "derive"]
@@ -17,6 +17,6 @@ def derive(document, inputs, now):
     Every registered metric is in exactly one of the two maps. Never raises on odd leaf values: they count as unreadable.
     """
     state = Derivation(document, inputs, now)
-    for part in (gpu, vram, compute, memory, storage, network, health, power, software):
+    for part in (gpu, vram, compute, memory, storage, probe, storage_speed, network, health, power, software, scaling):
         part.derive(state)
     return state.finish()

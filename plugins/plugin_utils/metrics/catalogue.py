@@ -26,9 +26,15 @@ def plain_name(name):
 
 
 @functools.lru_cache(maxsize=1)
+def boards():
+    """Every board of the catalogue, as gpus.yml has it: shared, so not to be changed."""
+    return tuple(load_reference("gpus.yml")["gpus"])
+
+
+@functools.lru_cache(maxsize=1)
 def _index():
     by_name, by_device = {}, {}
-    for board in load_reference("gpus.yml")["gpus"]:
+    for board in boards():
         for name in board["names"]:
             by_name[plain_name(name)] = board
         for device in board["pci_device_ids"]:

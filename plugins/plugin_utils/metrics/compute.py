@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from . import gpu as gpu_metrics
+from . import gpu as gpu_metrics, probe
 from .measurements import find_measurement
 from .registry import amount, define, gpu_label, maps, number, text
 
@@ -83,6 +83,10 @@ def _derive_probe(state, name, field):
     """The largest value of a 0..1 field over the whole GPUs of a workload probe."""
     measurement = find_measurement(state, name, "workload_probe")
     if measurement is None:
+        return
+    absence = probe.peak_absence(measurement["result"])
+    if absence and absence[0] == "absent.probe_ended":
+        state.unknown(name, absence[0], **absence[1])
         return
     entries = [entry for entry in maps(measurement["result"], "gpus") if not text(entry, "mig_uuid")]
     known = [(amount(entry, field), gpu_label(entry)) for entry in entries]

@@ -9,6 +9,22 @@ from .registry import mapping, maps, text
 
 # Why measurement_store.select() left a measurement out.
 STALE_REASONS = ("age", "machine", "gpus")
+# The reason of a metric that comes with an optional measurement which nobody took: judging leaves its check out.
+SILENT = "absent.not_asked"
+
+
+def find_optional(state, module, matches=None):
+    """The newest measurement of a module with a result, None where there is none; marks nothing."""
+    found = [
+        entry
+        for entry in maps(state.document, "measurements")
+        if entry.get("module") == module and isinstance(entry.get("result"), dict) and (matches is None or matches(entry))
+    ]
+    return max(found, key=_newest) if found else None
+
+
+def _newest(entry):
+    return text(entry, "finished") or "", text(entry, "target") or ""
 
 
 def find_measurement(state, name, module, matches=None):
@@ -22,7 +38,7 @@ def find_measurement(state, name, module, matches=None):
     found = [
         entry for entry in maps(state.document, "measurements") if entry.get("module") == module and (matches is None or matches(entry))
     ]
-    found.sort(key=lambda entry: (text(entry, "finished") or "", text(entry, "target") or ""))
+    found.sort(key=_newest)
     for entry in reversed(found):
         if isinstance(entry.get("result"), dict):
             return entry

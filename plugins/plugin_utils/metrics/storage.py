@@ -1,14 +1,12 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Storage: room for what the form says must fit, room on the system's own file systems, and reading fast enough for the GPUs."""
+"""Storage: room for what the form says must fit, and room on the system's own file systems. What it delivers: storage_speed.py."""
 
 from __future__ import annotations
 
 from .. import workload
 from ..numbers import format_bytes
-from . import gpu as gpu_metrics
-from .measurements import find_measurement
-from .registry import amount, define, flag, mapping, maps, text
+from .registry import amount, define, flag, maps, text
 
 define(
     "storage.free_bytes",
@@ -24,13 +22,6 @@ define(
     "checkpoints_kept x checkpoint + logs by path, less data_in_place",
     ("storage.paths", "workload.*_bytes", "workload.*_path"),
     "逐个文件系统计算（可用字节 − 表单放入的数据）/ 总字节，取最差；放入的数据：数据集 + 权重 + 保留检查点数 × 检查点 + 日志，扣除 data_in_place",
-)
-define(
-    "storage.read_headroom_ratio",
-    "ratio",
-    "measured read bytes per second / (samples_per_second_per_gpu x GPUs x input_sample_bytes)",
-    ("storage_benchmark.result.read_bytes_per_second", "workload.samples_per_second_per_gpu", "workload.input_sample_bytes"),
-    "实测读取速率 /（每 GPU 每秒样本数 × GPU 数 × 单样本字节数）",
 )
 define(
     "storage.filesystem_free_fraction",
@@ -86,7 +77,6 @@ def derive(state):
         _derive_paths(state, paths)
         _derive_free(state, filesystems, paths)
         _derive_capacity(state, paths)
-    _derive_read(state)
 
 
 def _label(entry):
@@ -215,43 +205,3 @@ def _derive_capacity(state, paths):
             "params": {"place": worst["label"], "needed": format_bytes(worst["needed"]), "free": format_bytes(worst["free"])},
         }
 
-
-def _derive_read(state):
-    name = "storage.read_headroom_ratio"
-    count = len(state.gpus)
-    if not count and text(state.gpu_document, "state") == "no_hardware":
-        state.not_applicable(name, "absent.no_gpu")
-        return
-    fields = [field for field in ("samples_per_second_per_gpu", "input_sample_bytes") if not state.form.get(field)]
-    if fields:
-        state.unknown(name, "absent.form", fields=", ".join(fields))
-        return
-    if not count:
-        gpu_metrics.absent_everywhere(state, name)
-        return
-    path = state.form.get("dataset_path")
-    measurement = find_measurement(
-        state,
-        name,
-        "storage_benchmark",
-        (
-            lambda entry: (
-                not path or text(entry, "target") in (path, None) or path.startswith((text(entry, "target") or "").rstrip("/") + "/")
-            )
-        ),
-    )
-    if measurement is None:
-        return
-    speed = amount(mapping(measurement, "result"), "read_bytes_per_second")
-    if speed is None:
-        state.unknown(name, "absent.measurement_incomplete", module="storage_benchmark", field="read_bytes_per_second")
-        return
-    needed = state.form["samples_per_second_per_gpu"] * count * state.form["input_sample_bytes"]
-    state.value(
-        name,
-        speed / needed,
-        [
-            {"what": "read_bytes_per_second", "value": speed, "source": "storage_benchmark %s" % (text(measurement, "finished") or "?")},
-            {"what": "needed_bytes_per_second", "value": needed, "source": "workload form"},
-        ],
-    )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from . import gpu as gpu_metrics
+from . import probe
 from .measurements import find_measurement
 from .registry import amount, define, flag, gpu_label, maps, text
 
@@ -19,10 +20,20 @@ define(
     "vram.peak_fraction",
     "fraction",
     "worst GPU (with MIG: instance) of a workload probe: memory_used_peak_bytes (reserved left out) / "
-    "(memory_total_bytes - memory_reserved_bytes)",
-    ("workload_probe.result.gpus[].memory_used_peak_bytes", "…memory_total_bytes", "…memory_reserved_bytes"),
-    "工作负载探测中最差的 GPU（MIG 时为实例）：峰值已用显存（不含保留）/（总显存 − 保留显存）",
+    "(memory_total_bytes - memory_reserved_bytes); of a framework that reserves VRAM on purpose its own peak instead, unknown where it gives none; "
+    "unknown where the command ended badly before its first iteration",
+    (
+        "workload_probe.result.gpus[].memory_used_peak_bytes",
+        "…memory_total_bytes",
+        "…memory_reserved_bytes",
+        "workload_probe.result.reservation",
+        "workload_probe.result.framework_peak_bytes",
+        "workload_probe.result.outcome",
+    ),
+    "工作负载探测中最差的 GPU（MIG 时为实例）：峰值已用显存（不含保留）/（总显存 − 保留显存）；框架有意预留显存时改用其自报峰值，没有则为未知；命令在首次迭代前异常结束时为未知",
 )
+
+TARGET_LOW, TARGET_HIGH = 0.70, 0.80
 
 
 def derive(state):
@@ -79,6 +90,13 @@ def _derive_peak(state):
     measurement = find_measurement(state, name, "workload_probe")
     if measurement is None:
         return
+    absence = probe.peak_absence(measurement["result"])
+    if absence:
+        state.unknown(name, absence[0], **absence[1])
+        return
+    if text(measurement["result"], "reservation"):
+        _derive_framework_peak(state, measurement)
+        return
     entries = maps(measurement["result"], "gpus")
     mig = {text(gpu, "uuid") for gpu in state.live if text(gpu, "mig_mode") == "enabled"}
     judged = []
@@ -92,4 +110,35 @@ def _derive_peak(state):
         state.unknown(name, "absent.measurement_incomplete", module="workload_probe", field="memory_used_peak_bytes")
         return
     worst, label = max(peaks, key=lambda pair: pair[0])
-    state.value(name, worst, [{"what": label, "value": worst, "source": "workload_probe %s" % (text(measurement, "finished") or "?")}])
+    _put_peak(state, worst, [{"what": label, "value": worst, "source": "workload_probe %s" % (text(measurement, "finished") or "?")}])
+
+
+def _put_peak(state, worst, evidence):
+    """The peak and the band that it lies in: 0.70 to 0.80 is what a batch size is chosen for."""
+    state.value("vram.peak_fraction", worst, evidence)
+    if worst < TARGET_HIGH:
+        state.values["vram.peak_fraction"]["note"] = "finding.peak_in_zone" if worst >= TARGET_LOW else "finding.peak_below_zone"
+
+
+def _derive_framework_peak(state, measurement):
+    """The peak that a reserving framework says of itself, on the smallest GPU that it uses: what it reserved says nothing."""
+    result = measurement["result"]
+    peak = amount(result, "framework_peak_bytes")
+    sizes = [
+        (amount(entry, "memory_total_bytes") - (amount(entry, "memory_reserved_bytes") or 0), gpu_label(entry))
+        for entry in probe.used_gpus(result)
+        if amount(entry, "memory_total_bytes")
+    ]
+    sizes = [pair for pair in sizes if pair[0] > 0]
+    if not sizes:
+        state.unknown("vram.peak_fraction", "absent.measurement_incomplete", module="workload_probe", field="memory_total_bytes")
+        return
+    usable, label = min(sizes)
+    _put_peak(
+        state,
+        peak / usable,
+        [
+            {"what": label + " framework_peak_bytes", "value": peak, "source": "%s itself" % text(result, "reservation")},
+            {"what": label + " usable_bytes", "value": usable, "source": "workload_probe %s" % (text(measurement, "finished") or "?")},
+        ],
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from .. import findings as judged, messages, verdict_table
-from ..metrics import DEFINITIONS
+from ..metrics.registry import DEFINITIONS
 from . import texts
 from .clean import display, display_names, pick
 from .figures import requirement

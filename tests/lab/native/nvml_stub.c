@@ -11,7 +11,7 @@
  * One rule covers every getter: the function turns its arguments into a key and
  * looks it up for that GPU.  No such key: NVML_ERROR_NOT_SUPPORTED.  A value
  * "!GPU_IS_LOST" (or any other name of the table below): that error.  Anything
- * else is the answer.  The file is read again at each nvmlInit.
+ * else is the answer.  The file is read at each nvmlInit, and again when it has changed.
  */
 #include "scenario.h"
 
@@ -423,6 +423,33 @@ ret_t nvmlDeviceGetAttributes_v2(dev_t_ *d, struct attributes *a)
     if (r) return r;
     return sscanf(v, "%u %u %u %u %u %u %u %u %llu", &a->sm, &a->copy, &a->dec, &a->enc, &a->jpeg, &a->ofa,
                   &a->gi_slices, &a->ci_slices, &a->mb) == 9 ? OK : 999;
+}
+
+/* ---- GPM: gpm.sm_util in per cent; a GPU without the key has no GPM -------------------------------------------- */
+
+struct gpm_support { u32 version, supported; };
+struct gpm_metric { u32 id; ret_t ret; double value; const char *names[3]; };
+struct gpm_metrics { u32 version, n; dev_t_ **first, **second; struct gpm_metric metrics[]; };
+ret_t nvmlGpmQueryDeviceSupport(dev_t_ *d, struct gpm_support *s)
+{
+    const char *v;
+    ret_t r = find(d, "gpm.sm_util", &v);
+    s->supported = r == OK;
+    return r == NOT_SUPPORTED ? OK : r;
+}
+ret_t nvmlGpmSampleAlloc(dev_t_ ***sample) { *sample = calloc(1, sizeof **sample); return OK; }
+ret_t nvmlGpmSampleFree(dev_t_ **sample) { free(sample); return OK; }
+ret_t nvmlGpmSampleGet(dev_t_ *d, dev_t_ **sample) { *sample = d; return OK; }
+ret_t nvmlGpmMetricsGet(struct gpm_metrics *m)
+{
+    const char *v;
+    if (m->version != 1) return VERSION;
+    if (!*m->first || *m->first != *m->second) return BAD_ARG;
+    for (u32 i = 0; i < m->n; i++) {
+        m->metrics[i].ret = m->metrics[i].id == 2 ? find(*m->second, "gpm.sm_util", &v) : NOT_SUPPORTED;
+        if (!m->metrics[i].ret) m->metrics[i].value = strtod(v, NULL);
+    }
+    return OK;
 }
 
 /* ---- what the real nvidia-smi asks for besides the public API ----------------------- */

@@ -1,5 +1,6 @@
 /*
- * scenario.h: the scenario file, read once per nvmlInit, and the look-ups that every answer is made of.
+ * scenario.h: the scenario file and the look-ups that every answer is made of. It is read at nvmlInit, and again when it or its
+ * live file changes.
  *
  * Included by nvml_stub.c only (and through it by fake_smi.c).
  */
@@ -11,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,6 +72,11 @@ static size_t nlines, room;
 static dev_t_ devs[MAXGPU], migs[MAXGPU][MAXMIG];
 static u32 count;
 static int refs;
+static struct timespec started;                     /* of nvmlInit: what @steps and @ramp count from */
+static char live[256];                              /* [system] live = <path>: lines that hold while their process lives */
+static struct { dev_t dev; ino_t ino; off_t size; struct timespec changed; } seen[2];
+static long burn;                                   /* [system] call_microseconds */
+static pid_t holder;                                /* of the live file that was read; 0: none */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void trace(const char *what)
@@ -131,16 +141,38 @@ static void stall(const char *how)
     for (;;) pause();
 }
 
-static ret_t load(void)
+static double since(struct timespec from)
 {
-    const char *path = getenv("NVML_STUB_SCENARIO"), *v;
-    if (!path || !*path) path = SCENARIO;
-    FILE *f = fopen(path, "r");
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+static const char *scenario_path(void)
+{
+    const char *path = getenv("NVML_STUB_SCENARIO");
+    return path && *path ? path : SCENARIO;
+}
+
+/* Whether a file isn't what it was when it was last looked at. The call itself: libc's stat is a symbol of glibc 2.33. */
+extern long syscall(long number, ...);
+static int changed(int which, const char *path)
+{
+    struct stat s;
+    memset(&s, 0, sizeof s);
+    if (!*path || syscall(SYS_newfstatat, AT_FDCWD, path, &s, 0)) s.st_size = -1;
+    int same = seen[which].dev == s.st_dev && seen[which].ino == s.st_ino && seen[which].size == s.st_size
+        && seen[which].changed.tv_sec == s.st_mtim.tv_sec && seen[which].changed.tv_nsec == s.st_mtim.tv_nsec;
+    seen[which].dev = s.st_dev; seen[which].ino = s.st_ino; seen[which].size = s.st_size; seen[which].changed = s.st_mtim;
+    return !same;
+}
+
+static int lives(pid_t pid) { return pid > 0 && !kill(pid, 0); }
+
+static ret_t read_lines(const char *path, FILE *f)
+{
     char buf[4096];
     int from = SYS, to = SYS;
-    if (!f) return NO_DRIVER;
-    for (size_t i = 0; i < nlines; i++) { free(lines[i].key); free(lines[i].value); }
-    nlines = 0;
     while (fgets(buf, sizeof buf, f)) {
         char *s = trim(buf), *eq;
         if (!*s || *s == '#') continue;
@@ -149,25 +181,104 @@ static ret_t load(void)
             else if (!strncmp(s, "[gpu *]", 7)) from = to = ALL;
             else if (sscanf(s, "[gpu %d-%d]", &from, &to) == 2) ;
             else if (sscanf(s, "[gpu %d]", &from) == 1) to = from;
-            else { fprintf(stderr, "nvml_stub: %s: bad section: %s\n", path, s); fclose(f); return 999; }
+            else { fprintf(stderr, "nvml_stub: %s: bad section: %s\n", path, s); return 999; }
             continue;
         }
-        if (!(eq = strchr(s, '='))) { fprintf(stderr, "nvml_stub: %s: bad line: %s\n", path, s); fclose(f); return 999; }
+        if (!(eq = strchr(s, '='))) { fprintf(stderr, "nvml_stub: %s: bad line: %s\n", path, s); return 999; }
         *eq = 0;
         for (int g = from; g <= to; g++) add(g, trim(s), trim(eq + 1));
     }
+    return OK;
+}
+
+/* The scenario, then what its live file says while the process that the file names as its holder lives. The lines of before
+ * stay in memory: somebody may still read them. */
+static ret_t read_files(void)
+{
+    const char *path = scenario_path(), *v;
+    FILE *f = fopen(path, "r");
+    ret_t r;
+    if (!f) return NO_DRIVER;
+    changed(0, path);
+    lines = NULL;
+    nlines = room = 0;
+    r = read_lines(path, f);
     fclose(f);
+    if (r) return r;
     if (nlines) qsort(lines, nlines, sizeof *lines, by_key);
+    snprintf(live, sizeof live, "%s", (v = raw(SYS, "live")) ? v : "");
+    changed(1, live);
+    holder = 0;
+    if (*live && (f = fopen(live, "r"))) {
+        size_t before = nlines;
+        int first = 0;
+        if (fscanf(f, "holder = %d", &first) == 1 && lives(first) && !read_lines(live, f)) holder = first;
+        else nlines = before;
+        fclose(f);
+        if (nlines) qsort(lines, nlines, sizeof *lines, by_key);
+    }
+    return OK;
+}
+
+static ret_t load(void)
+{
+    const char *v;
+    ret_t r = read_files();
+    if (r) return r;
+    clock_gettime(CLOCK_MONOTONIC, &started);
     count = (v = raw(SYS, "count")) ? (u32)atoi(v) : 0;
     if (count > MAXGPU) count = MAXGPU;
     for (int g = 0; g < MAXGPU; g++) {
         devs[g] = (dev_t_){g, -1};
         for (int m = 0; m < MAXMIG; m++) migs[g][m] = (dev_t_){g, m};
     }
+    burn = (v = raw(SYS, "call_microseconds")) ? atol(v) : 0;
     v = raw(SYS, "init");
     if (!v || *v != '!') return OK;
     if (!strcmp(v, "!HANG") || !strcmp(v, "!DSTATE")) stall(v + 1);
     return code_of(v + 1);
+}
+
+/* At most a hundred times a second: what was written since then holds. A file caught half-written is read again. */
+static void refresh(void)
+{
+    static struct timespec last;
+    if (since(last) < 0.01) return;
+    pthread_mutex_lock(&lock);
+    clock_gettime(CLOCK_MONOTONIC, &last);
+    int different = changed(0, scenario_path());
+    different |= changed(1, live);
+    if (refs && (different || (holder && !lives(holder)))) read_files();
+    pthread_mutex_unlock(&lock);
+}
+
+/* "@steps 0:a; 2:b" is a, and b two seconds after nvmlInit; "@ramp 0:100; 5:2000" a number on the line between the two;
+ * "!HANG" waits for ever. */
+static const char *timed(const char *v)
+{
+    static __thread char out[8][512];
+    static __thread u32 turn;
+    int ramp = !strncmp(v, "@ramp ", 6);
+    if (!ramp && strncmp(v, "@steps ", 7)) return v;
+    double now = since(started), at = 0, earlier = 0, value = 0, low = 0;
+    char all[2048], *rest, *part, *to = out[turn++ % 8];
+    *to = 0;
+    snprintf(all, sizeof all, "%s", strchr(v, ' ') + 1);
+    for (int n = 0; (part = strtok_r(n ? NULL : all, ";", &rest)); n++) {
+        char *colon = strchr(part, ':');
+        if (!colon) continue;
+        at = strtod(part, NULL);
+        value = strtod(colon + 1, NULL);
+        if (n && at > now) {
+            if (ramp) snprintf(to, 512, "%.0f", low + (value - low) * (now - earlier) / (at - earlier));
+            return to;
+        }
+        earlier = at;
+        low = value;
+        if (ramp) snprintf(to, 512, "%.0f", value);
+        else snprintf(to, 512, "%s", trim(colon + 1));
+    }
+    return to;
 }
 
 /* Looks a key up; for a MIG device "mig.<n>.<key>" first, then the GPU's key. */
@@ -178,6 +289,13 @@ static ret_t find(const dev_t_ *d, const char *key, const char **out)
     int gpu = d ? d->gpu : SYS;
     trace(key);
     if (!refs) return UNINIT;
+    refresh();
+    if (burn) {                                     /* what a call of a real driver costs the caller */
+        struct timespec from, now;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+        do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        while ((now.tv_sec - from.tv_sec) * 1000000L + (now.tv_nsec - from.tv_nsec) / 1000 < burn);
+    }
     if (d && !((d >= devs && d < devs + MAXGPU) || (d >= &migs[0][0] && d <= &migs[MAXGPU - 1][MAXMIG - 1])))
         return BAD_ARG;
     if (d && (v = raw(gpu, "*")) && *v == '!') return code_of(v + 1);   /* the GPU fails as a whole */
@@ -185,6 +303,8 @@ static ret_t find(const dev_t_ *d, const char *key, const char **out)
     if (d && d->mig >= 0) { snprintf(k, sizeof k, "mig.%d.%s", d->mig, key); v = raw(gpu, k); }
     if (!v) v = raw(gpu, key);
     if (!v) return NOT_SUPPORTED;
+    if (*v == '@') v = timed(v);
+    if (!strcmp(v, "!HANG") || !strcmp(v, "!DSTATE")) stall(v + 1);
     if (*v == '!') return code_of(v + 1);
     *out = v;
     return OK;

@@ -1,0 +1,80 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Estimates the VRAM of a job and shows it as a table. Contacts nothing. Documentation: plugins/modules/plan.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, plan, plan_texts
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.files import write_text
+
+
+class ActionModule(ActionBase):
+    """The plan action."""
+
+    _VALID_ARGS = frozenset(("model", "workload", "language", "file"))
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        """The plan, its headline as `msg`; the table goes to the screen."""
+        result = super().run(tmp, task_vars)
+        result.pop("invocation", None)
+        result["changed"] = False
+        try:
+            result.update(self._plan())
+        except (OSError, ValueError) as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def _plan(self):
+        args = {name: ansible_edge.plain(value) for name, value in self._task.args.items()}
+        language = args.get("language") or "en"
+        if language not in plan_texts.LANGUAGES:
+            raise ValueError("gpu_audit_language: %r is no language; use one of %s" % (language, ", ".join(plan_texts.LANGUAGES)))
+        if not args.get("model"):
+            raise ValueError(
+                "gpu_audit_model is missing: describe the model (docs/vram.md has every field and an example) "
+                "and give it with -e @model.yml"
+            )
+        made = plan.make(args["model"], args.get("workload") or None, language)
+        self._display.display("\n".join(plan.lines(made, language, max(80, shutil.get_terminal_size((120, 24)).columns))))
+        result = {"msg": made["headline"], "plan": made}
+        if args.get("file"):
+            texts = {"json": json.dumps(made, indent=2, ensure_ascii=False) + "\n", "md": plan.markdown(made, language)}
+            result["files"], result["changed"] = _write(args["file"], texts, self._task.check_mode)
+        return result
+
+
+def _write(wanted, texts, check_mode):
+    """({format: path}, whether one changed): plan.json and plan.md beside each other, under the name that was asked for."""
+    path = os.path.abspath(os.path.expanduser(wanted))
+    if os.path.isdir(path) or wanted.endswith("/"):
+        path = os.path.join(path, "plan")
+    stem, extension = os.path.splitext(path)
+    if extension not in (".json", ".md"):
+        stem = path
+    if not os.path.isdir(os.path.dirname(stem)):
+        raise ValueError("gpu_audit_plan_file: there is no folder %s; make it first" % os.path.dirname(stem))
+    paths, changed = {kind: "%s.%s" % (stem, kind) for kind in texts}, False
+    for kind, text in texts.items():
+        if _content(paths[kind]) == text:
+            continue
+        changed = True
+        if not check_mode:
+            write_text(paths[kind], [text])
+    return paths, changed
+
+
+def _content(path):
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            return stream.read()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None

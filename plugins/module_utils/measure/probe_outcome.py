@@ -1,0 +1,113 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What became of a workload: the outcome, the limiter and the reservation, out of what was seen. Pure."""
+
+from __future__ import annotations
+
+import os
+import re
+
+OUTCOMES = ("completed", "stopped", "failed", "oom_cuda", "oom_host", "timeout", "hang", "not_started")
+_SIGKILL = 9
+# At or above: the GPU is kept busy, and only its own limits are looked at.
+BUSY_GPU = 0.80
+THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
+_KERNEL_KILL = re.compile(r"(?:Killed process|oom_reaper: reaped process) (\d+)")
+# Module or program names in the command -> framework.
+_COMMANDS = {"vllm": "vllm", "sglang": "sglang", "tritonserver": "triton", "text-generation-launcher": "tgi",
+             "trtllm-serve": "tensorrt-llm"}
+
+
+def decide_outcome(seen):
+    """-> one of OUTCOMES.
+
+    seen: stop (why the probe ended the command: null | iterations | run_seconds | timeout | hang | signal), exit_code, signal,
+    killed (signal 9 that the probe didn't send ended one of its processes), oom_kills (counted by the kernel meanwhile, null: not known),
+    host_oom and cuda_oom (the line of output that says so, or null), progress_after_oom (iterations went on after that line).
+    """
+    stop = seen["stop"]
+    if stop in ("iterations", "run_seconds", "signal"):
+        return "stopped"
+    killed = seen["signal"] == _SIGKILL or seen["exit_code"] == 128 + _SIGKILL or seen["killed"] or bool(seen["host_oom"])
+    if stop is None and seen["exit_code"] == 0:
+        return "completed"
+    if killed and seen["oom_kills"] and not (stop and seen["progress_after_oom"]):
+        return "oom_host"
+    if seen["cuda_oom"] and not seen["progress_after_oom"]:
+        # Where one rank ran out of memory the others often wait for it until they are ended.
+        return "oom_cuda"
+    return stop or "failed"
+
+
+def kernel_kills(text):
+    """Pids that the kernel's log says the OOM killer ended."""
+    return {int(pid) for pid in _KERNEL_KILL.findall(text)}
+
+
+def limiter(gpus, cpu, swap_rate, pressure, job_cores, usable_cores, network_share, seconds):
+    """What held the GPUs back: "thermal" | "power" | "swap" | "io_wait" | "host_cpu" | "network" | None where nothing stands out.
+
+    gpus: result entries; swap_rate: bytes per second in and out; network_share: of the fastest link, received.
+    """
+    for entry in gpus:
+        events = entry["clock_event_seconds"]
+        if seconds > 0 and sum(events.get(name, 0.0) for name in THERMAL) / seconds >= 0.10:
+            return "thermal"
+    for entry in gpus:
+        events = entry["clock_event_seconds"]
+        brake, cap = events.get("hw_power_brake_slowdown", 0.0), events.get("sw_power_cap", 0.0)
+        if seconds > 0 and (brake / seconds >= 0.10 or cap / seconds >= 0.50):
+            return "power"
+    means = [entry["utilization_mean_fraction"] for entry in gpus if entry["utilization_mean_fraction"] is not None]
+    if not means or min(means) >= BUSY_GPU:
+        return None
+    if swap_rate is not None and swap_rate >= 1 << 20:
+        return "swap"
+    if (cpu["iowait_cores"] or 0) >= 0.5 or pressure.get("io", 0) >= 0.25:
+        return "io_wait"
+    if ((cpu["busy_fraction"] or 0) >= 0.90 or (cpu["busiest_core_fraction"] or 0) >= 0.95
+            or job_cores is not None and usable_cores and job_cores >= 0.90 * usable_cores):
+        return "host_cpu"
+    if network_share is not None and network_share >= 0.70:
+        return "network"
+    return None
+
+
+def command_framework(argv):
+    """The framework that a command names as its program or module; None for none."""
+    for position, word in enumerate(argv[:8]):
+        name = os.path.basename(word) if position == 0 or "/" in word else word
+        module = position > 0 and argv[position - 1] == "-m"
+        if name.split(".")[0] in _COMMANDS and (position < 2 or module):
+            return _COMMANDS[name.split(".")[0]]
+    return None
+
+
+def reservation(asked, argv, environment, lines, mapped):
+    """The framework that takes VRAM ahead of need, or None.
+
+    asked: what the caller says ("auto", "none" or a name); lines: frameworks named by their output; mapped: by their libraries.
+    """
+    if asked != "auto":
+        return None if asked == "none" else asked
+    found = set(lines) | {command_framework(argv)} | (set(mapped) - {"torch"})
+    if "torch" in mapped:
+        # A PyTorch job may load these two for other ends (data pipelines, TensorBoard).
+        found -= {"tensorflow", "jax"} - set(lines)
+    if environment.get("XLA_PYTHON_CLIENT_PREALLOCATE", "").lower() in ("false", "0") or "XLA_PYTHON_CLIENT_ALLOCATOR" in environment:
+        found.discard("jax")
+    if environment.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() == "true":
+        found.discard("tensorflow")
+    found.discard(None)
+    return next((name for name in ("vllm", "sglang", "triton", "tgi", "tensorrt-llm", "jax", "tensorflow", "rmm") if name in found), None)
+
+
+def exit_of(status):
+    """A wait status -> (exit code, signal name or None, signal number or None)."""
+    if status is None:
+        return None, None, None
+    if os.WIFSIGNALED(status):
+        from ..sources.forked import signal_name
+        number = os.WTERMSIG(status)
+        return None, signal_name(number), number
+    return os.WEXITSTATUS(status), None, None

@@ -1,0 +1,223 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a workload tells while it runs: its output, and JSON lines of its own or of the helper. No I/O but the tail of one file.
+
+Lines end with a newline or a carriage return (progress bars). A JSON line is an object with any of
+{"iteration", "seconds", "data_seconds", "samples"} (one iteration), {"epoch", "seconds"} (one epoch), {"iterations_per_epoch"},
+{"memory_peak_bytes", "memory_reserved_bytes", "framework"} (the framework's own figures, of the fullest GPU).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+MAX_LINE, MAX_TIMES = 8192, 20000
+UNITS = {"bytes": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "mb": 10 ** 6, "gb": 10 ** 9}
+# What frameworks print when the GPU's memory doesn't suffice.
+CUDA_OOM = re.compile(
+    r"cuda out of memory|outofmemoryerror|cuda_error_out_of_memory|cudaerrormemoryallocation|cublas_status_alloc_failed|"
+    r"cudnn_status_alloc_failed|resource_exhausted: (?:failed to allocate|out of memory)|resourceexhaustederror|oom when allocating|"
+    r"cuda (?:runtime |driver )?error[^\n]{0,40}out of memory|no available memory for the cache blocks|"
+    r"failed to allocate [^\n]{0,60}(?:on device|gpu|cuda)|nccl [^\n]{0,60}out of memory|gpu out of memory|"
+    r"larger than the maximum number of tokens that can be stored in kv cache", re.IGNORECASE)
+HOST_OOM = re.compile(
+    r"is killed by signal: killed|a worker process .{0,40}killed|received signal 9|signal 9 \(sigkill\)|exitcode\s*[:=]\s*-9",
+    re.IGNORECASE)
+# Lines that only these frameworks print.
+_FRAMEWORK_LINES = (
+    (re.compile(r"vllm api server|initializing (?:a v\d )?llm engine|gpu kv cache size|# gpu blocks|vllm\.engine"), "vllm"),
+    (re.compile(r"gpu_memory_utilization"), "vllm"), (re.compile(r"max_total_num_tokens=|sglang\.launch_server"), "sglang"),
+    (re.compile(r"created device /job:localhost.{0,60}gpu:\d+ with \d+ mb memory"), "tensorflow"),
+    (re.compile(r"xla backend allocating \d+ bytes"), "jax"))
+
+
+class PatternError(ValueError):
+    """A regular expression of the caller that can't be used."""
+
+
+def compile_pattern(name, text, groups):
+    """The expression, None for none. PatternError names the option, the expression and what is wrong."""
+    if not text:
+        return None
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise PatternError("%s: %r is no regular expression: %s" % (name, text, error))
+    unknown = sorted(set(pattern.groupindex) - set(groups))
+    if unknown:
+        raise PatternError("%s: unknown group %s; a group may be named %s" % (name, ", ".join(unknown), ", ".join(groups)))
+    return pattern
+
+
+def number(value):
+    """A finite float of 0 or more, None for anything else."""
+    if isinstance(value, bool):
+        return None
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return result if 0 <= result < float("inf") else None
+
+
+class Progress(object):
+    """Iterations, epochs and the framework's own memory figures, from whichever source tells them."""
+
+    ITERATION = ("iteration", "seconds", "milliseconds", "data_seconds", "epoch")
+    EPOCH = ("epoch", "seconds")
+    MEMORY = tuple(UNITS)
+
+    def __init__(self, iteration_pattern=None, epoch_pattern=None, memory_pattern=None):
+        self.iteration_pattern = compile_pattern("iteration_pattern", iteration_pattern, self.ITERATION)
+        self.epoch_pattern = compile_pattern("epoch_pattern", epoch_pattern, self.EPOCH)
+        self.memory_pattern = compile_pattern("memory_pattern", memory_pattern, self.MEMORY)
+        if self.memory_pattern is not None and len(self.memory_pattern.groupindex) != 1:
+            raise PatternError("memory_pattern: exactly one group must be named by its unit: %s" % ", ".join(self.MEMORY))
+        self.iterations, self.times, self.data, self.samples, self.first_at, self.last_at = 0, [], [], 0.0, None, None
+        self.epochs, self.epoch_at, self.per_epoch = [], None, None
+        self.framework_peak = self.framework_reserved = None
+        self.framework = None
+        self.source = None
+        self.cuda_oom = self.host_oom = None
+        self.frameworks_seen = set()
+        self.bad_lines = 0
+
+    def _iteration(self, moment, seconds, data_seconds, samples, source):
+        if self.source not in (None, source):
+            # The same loop told twice, by its output and by the helper: the first source counts.
+            return
+        self.source = source
+        if seconds is None and self.last_at is not None:
+            seconds = moment - self.last_at
+        self.iterations += 1
+        self.first_at = moment if self.first_at is None else self.first_at
+        self.last_at = moment
+        self.samples += samples or 0.0
+        if len(self.times) < MAX_TIMES:
+            self.times.append(seconds)
+            self.data.append(data_seconds)
+
+    def _epoch(self, moment, seconds):
+        if seconds is None and self.epoch_at is not None:
+            seconds = moment - self.epoch_at
+        self.epoch_at = moment
+        if seconds is not None and len(self.epochs) < 1000:
+            self.epochs.append(seconds)
+
+    def line(self, text, moment):
+        """One line of output. -> whether it was progress."""
+        found = False
+        if self.iteration_pattern is not None:
+            for match in self.iteration_pattern.finditer(text):
+                groups = match.groupdict()
+                milliseconds = number(groups.get("milliseconds"))
+                seconds = number(groups.get("seconds")) if milliseconds is None else milliseconds / 1000.0
+                self._iteration(moment, seconds, number(groups.get("data_seconds")), None, "output")
+                found = True
+        if self.epoch_pattern is not None:
+            match = self.epoch_pattern.search(text)
+            if match:
+                self._epoch(moment, number(match.groupdict().get("seconds")))
+        if self.memory_pattern is not None:
+            for match in self.memory_pattern.finditer(text):
+                (unit, value), = match.groupdict().items()
+                value = number((value or "").replace(",", ""))
+                if value is not None:
+                    self.framework_peak = max(self.framework_peak or 0, int(value * UNITS[unit]))
+        if self.cuda_oom is None and CUDA_OOM.search(text):
+            self.cuda_oom = text.strip()[:300]
+        if self.host_oom is None and HOST_OOM.search(text):
+            self.host_oom = text.strip()[:300]
+        lowered = text.lower()
+        for pattern, name in _FRAMEWORK_LINES:
+            if name not in self.frameworks_seen and pattern.search(lowered):
+                self.frameworks_seen.add(name)
+        return found
+
+    def json_line(self, text, moment):
+        """One line of a JSON-lines file. -> whether it was progress."""
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            self.bad_lines += 1
+            return False
+        peak, reserved = number(value.get("memory_peak_bytes")), number(value.get("memory_reserved_bytes"))
+        if peak is not None:
+            self.framework_peak = max(self.framework_peak or 0, int(peak))
+        if reserved is not None:
+            self.framework_reserved = max(self.framework_reserved or 0, int(reserved))
+        if isinstance(value.get("framework"), str):
+            self.framework = value["framework"][:40]
+        per_epoch = number(value.get("iterations_per_epoch"))
+        if per_epoch:
+            self.per_epoch = int(per_epoch)
+        said = number(value.get("time"))
+        if "iteration" in value:
+            self._iteration(moment if said is None else said, number(value.get("seconds")), number(value.get("data_seconds")),
+                            number(value.get("samples")), "json_lines")
+            return True
+        if "epoch" in value:
+            self._epoch(moment if said is None else said, number(value.get("seconds")))
+        return False
+
+
+class Lines(object):
+    """Cuts a stream of bytes into lines; keeps the last `tail` bytes. A line longer than MAX_LINE is cut."""
+
+    def __init__(self, tail):
+        self.limit, self.tail, self.rest, self.total = max(0, tail), b"", b"", 0
+
+    def feed(self, data):
+        """-> [line text]"""
+        self.total += len(data)
+        if self.limit:
+            self.tail = (self.tail + data)[-self.limit:]
+        parts = re.split(b"[\r\n]+", self.rest + data)
+        self.rest = parts.pop()
+        if len(self.rest) > MAX_LINE:
+            parts.append(self.rest)
+            self.rest = b""
+        return [part[:MAX_LINE].decode("utf-8", "replace") for part in parts if part]
+
+    def end(self):
+        rest, self.rest = self.rest, b""
+        return [rest[:MAX_LINE].decode("utf-8", "replace")] if rest else []
+
+
+class Follower(object):
+    """Reads what was appended to a file since the last look; a file that isn't there yet, or is no regular one, has nothing."""
+
+    def __init__(self, path):
+        self.path, self.at, self.lines = path, 0, Lines(0)
+
+    def start_at_end(self):
+        """What an earlier run left in the file doesn't count."""
+        try:
+            self.at = os.stat(self.path).st_size
+        except OSError:
+            self.at = 0
+
+    def read(self, limit=1 << 20):
+        import stat
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return []
+        try:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                return []
+            if about.st_size < self.at:
+                # Written anew.
+                self.at, self.lines = 0, Lines(0)
+            data = os.pread(descriptor, limit, self.at)
+        except OSError:
+            return []
+        finally:
+            os.close(descriptor)
+        self.at += len(data)
+        return self.lines.feed(data)

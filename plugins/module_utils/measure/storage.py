@@ -1,0 +1,221 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Measures the storage under a directory with fio: guards, announcement, the named jobs one after another, the measurement.
+
+The measurement's form is in docs/storage.md and docs/metrics.md.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from ..facts import memory as memory_facts
+from ..facts import platform as platform_facts
+from ..sources.host_files import HostFiles
+from . import fio_jobs, fio_run, storage_folder, storage_place
+from .storage_place import Refused
+
+# From this share of its bytes on, a buffered read counts as having come from the device, however small the files were.
+FROM_DEVICE_FRACTION = 0.9
+# For the whole module beyond its jobs: looking, and removing what they wrote.
+SPARE_SECONDS = 60
+LONGEST_START_WAIT_SECONDS = 3600
+
+
+class Failed(Exception):
+    """Nothing was measured; the text says why."""
+
+
+class Interrupted(BaseException):
+    """A signal asked the module to end; not an Exception, so that nothing takes it for a fault of a job."""
+
+
+def plan(options, host=None):
+    """Looks at the host and writes nothing. options: the module's parameters. -> the plan; Refused, ValueError or fio_run.NoFio.
+
+    {"seconds", "bytes_written", "bytes_read", "bytes_on_disk", "files", "notes": [what is announced]} and, for run(), "jobs", "limits",
+    "place", "fio", "fio_version", "memory_bytes".
+    """
+    host = host or HostFiles()
+    jobs = fio_jobs.jobs(options.get("jobs") or ["dataset_read"], options.get("quick"), options.get("size_bytes"), options.get("numjobs"),
+                         options.get("runtime_seconds"), options.get("sample_bytes"), options.get("file_count"))
+    place = storage_place.examine(host, options["path"])
+    memory = memory_facts.collect(host)
+    limits = [options.get("timeout_seconds") or fio_jobs.time_limit(job) for job in jobs]
+    made = fio_jobs.announced(jobs, limits)
+    storage_place.check_room(place, made["bytes_on_disk"], made["files"] + len(jobs) + 1, memory["available_bytes"])
+    fio = fio_run.program(options.get("fio"))
+    version = fio_run.version(fio, host.text_or("/etc/os-release", ""))
+    wait = _start_wait(options)
+    made["seconds"] += SPARE_SECONDS + wait
+    made["notes"] = _said(place, jobs, made, options)
+    return dict(made, jobs=jobs, limits=limits, place=place, fio=fio, fio_version=version, memory_bytes=memory["total_bytes"])
+
+
+def _start_wait(options):
+    """Seconds until the moment at which reading is to begin; 0 where it is none or past."""
+    wait = (options.get("start_at") or 0) - time.time()
+    if wait > LONGEST_START_WAIT_SECONDS:
+        raise ValueError("start_at lies %d s ahead, at most %d are waited for" % (wait, LONGEST_START_WAIT_SECONDS))
+    return max(0, int(wait))
+
+
+def _said(place, jobs, made, options):
+    system = place["file_system"]
+    notes = ["%s%s on %s (%s, %s)" % ("quick look: " if options.get("quick") else "", ", ".join(job.name for job in jobs),
+                                      system["mount_point"], system["type"], system["kind"]),
+             "files of up to %d bytes at a time in a folder of its own, removed afterwards" % made["bytes_on_disk"]]
+    left = storage_folder.leftovers(place["path"])
+    if left:
+        notes.append("a test is running there now, or an earlier one on a machine that went down left: %s" % ", ".join(left[:3]))
+    return notes
+
+
+def identity(host=None):
+    """The machine-id, as the facts have it."""
+    return platform_facts.collect(host or HostFiles())["machine_id"]
+
+
+def _interrupt(number, _frame):
+    raise Interrupted("ended by signal %d; what was written is removed" % number)
+
+
+def run(options, planned):
+    """Measures. `planned`: of plan(). -> the measurement; Failed where no job gave anything. What it wrote is gone whatever happens."""
+    place = planned["place"]
+    before = dict((number, signal.signal(number, _interrupt)) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+    results, errors, notes = {}, {}, []
+    try:
+        folder = storage_folder.OwnFolder(place["path"], planned["seconds"])
+        with folder:
+            for job, limit in zip(planned["jobs"], planned["limits"]):
+                own = os.path.join(folder.path, job.name)
+                os.mkdir(own)
+                notes += _wait_for_start(options, planned, job, own, folder, limit)
+                outcome = fio_run.run_job(planned["fio"], job, own, folder.environment(), limit)
+                if outcome.error is None:
+                    results[job.name] = job_result(job, outcome, place["file_system"], planned["memory_bytes"])
+                else:
+                    errors[job.name] = outcome.error
+                # A worker of a fio that was ended may still be writing.
+                if not storage_folder.remove(own, folder.token, 60):
+                    errors.setdefault(job.name, "its files couldn't be removed: %s" % own)
+                    break
+    except OSError as error:
+        raise Failed("%s: %s" % (error.filename or place["path"], error.strerror or error))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if folder.left:
+        notes.append("couldn't be removed within %d s: %s" % (storage_folder.REMOVE_SECONDS, folder.left))
+    if not results:
+        raise Failed("; ".join("%s: %s" % (name, errors[name]) for name in sorted(errors)) + ("; " + notes[-1] if folder.left else ""))
+    notes += ["%s gave no result: %s" % (name, errors[name]) for name in sorted(errors)]
+    return measurement(options, planned, results, errors, notes)
+
+
+def _wait_for_start(options, planned, job, own, folder, limit):
+    """Lays the first job's files out and waits for start_at, so that several hosts read at the same moment. -> notes"""
+    if not options.get("start_at") or job is not planned["jobs"][0]:
+        return []
+    laid = fio_run.run_job(planned["fio"], job, own, folder.environment(), limit, extra=["--create_only=1"])
+    ahead = options["start_at"] - time.time()
+    if ahead < 0:
+        return ["its files were laid out %d s after the moment at which all hosts were to begin: not all of them read at once" % -ahead]
+    time.sleep(ahead)
+    return ["laying out files beforehand: %s" % laid.error] if laid.error and "too short" not in laid.error else []
+
+
+def label(job, direct, kind, read_fraction, memory_bytes):
+    """What a job's figures must not be taken for: null (straight to the device), "memory", "cached" or "buffered".
+
+    read_fraction: share of the bytes read that came from a device, null where nobody counted. Files larger than memory can't have come
+    from it; smaller ones count as cached unless the kernel counted that the device was read.
+    """
+    if kind == "memory":
+        return "memory"
+    if direct:
+        return None
+    if not job.read_bytes or (read_fraction is not None and read_fraction >= FROM_DEVICE_FRACTION):
+        return "buffered"
+    size = job.file_size_bytes * job.file_count
+    return "buffered" if memory_bytes and size >= memory_bytes else "cached"
+
+
+def job_result(job, outcome, file_system, memory_bytes):
+    """One entry of the measurement's `jobs`."""
+    parsed = outcome.parsed["jobs"]
+    result = {}
+    for direction in ("read", "write"):
+        moved = [each[direction] for each in parsed if each[direction]]
+        if moved:
+            result[direction] = dict((key, moved[0][key]) for key in (
+                "bytes_per_second", "iops", "latency_mean_seconds", "latency_p50_seconds", "latency_p95_seconds", "latency_p99_seconds",
+                "latency_kind", "bytes", "runtime_seconds"))
+    notes = outcome.notes + [note for note in outcome.parsed["notes"] if "queue depth" not in note and not note.startswith("fio: ")]
+    read_bytes = (result.get("read") or {}).get("bytes")
+    fraction = None
+    # A network's bytes are counted by some file systems only: none counted says nothing.
+    if read_bytes and outcome.device_bytes is not None and (outcome.device_bytes or not file_system["network"]):
+        fraction = min(1.0, outcome.device_bytes / float(read_bytes))
+    said = label(job, outcome.direct, file_system["kind"], fraction, memory_bytes)
+    size = job.file_size_bytes * job.file_count
+    if said == "memory":
+        notes.append("this file system lives in memory: no figure of a disk")
+    elif said == "cached":
+        notes.append("the files (%d bytes) are smaller than memory (%s bytes) and %s of what was read came from the device: a figure of the "
+                     "cache, not of the disk" % (size, memory_bytes, "an unknown share" if fraction is None else "%d %%" % (100 * fraction)))
+    if file_system["kind"] == "network":
+        notes.append("a network file system: the server's and the network's speed at this moment, caches of the server included")
+    elif file_system["kind"] == "overlay":
+        notes.append("an overlay file system (a container's own layer): the disk below it may be faster")
+    result.update({
+        "cpu_user_fraction": _largest(parsed, "cpu_user_fraction"), "cpu_system_fraction": _largest(parsed, "cpu_system_fraction"),
+        "engine": parsed[0]["engine"], "direct": outcome.direct, "buffered_label": said, "block_size_bytes": job.block_size_bytes,
+        "queue_depth": parsed[0]["queue_depth"], "numjobs": job.numjobs, "size_bytes": job.size_bytes, "file_count": job.file_count,
+        "file_size_bytes": job.file_size_bytes, "runtime_limit_seconds": job.runtime_seconds, "wall_seconds": round(outcome.seconds, 3),
+        "fsync_at_end": bool(job.written_bytes), "device_read_fraction": fraction, "guide_job": job.guide,
+        "options": parsed[0]["options"], "notes": notes,
+    })
+    # Names of our folder say nothing to a reader.
+    result["options"] = dict((key, value) for key, value in result["options"].items() if key != "directory")
+    return result
+
+
+def _largest(parsed, key):
+    values = [job[key] for job in parsed if job[key] is not None]
+    return max(values) if values else None
+
+
+def _speed(results, name, direction):
+    return ((results.get(name) or {}).get(direction) or {}).get("bytes_per_second")
+
+
+def measurement(options, planned, results, errors, notes):
+    """The measurement's result: what each job gave, and the figures that metrics are derived from."""
+    small = _speed(results, "small_files", "read")
+    read = _speed(results, "dataset_read", "read")
+    hosts = options.get("hosts_at_once") or 1
+    result = {
+        "path": options["path"], "file_system": planned["place"]["file_system"], "fio_version": planned["fio_version"],
+        "quick": bool(options.get("quick")), "jobs": results, "errors": errors, "memory_bytes": planned["memory_bytes"],
+        "sample_bytes": options.get("sample_bytes"),
+        "read_bytes_per_second": read,
+        "small_file_bytes_per_second": small,
+        "small_files_per_second": small / float(results["small_files"]["file_size_bytes"]) if small else None,
+        "random_read_iops": ((results.get("random_read") or {}).get("read") or {}).get("iops"),
+        "checkpoint_write_bytes_per_second": _speed(results, "checkpoint_write", "write"),
+        "mixed_read_bytes_per_second": _speed(results, "mixed", "read"),
+        "mixed_write_bytes_per_second": _speed(results, "mixed", "write"),
+        "cached": any(results[name]["buffered_label"] in ("cached", "memory")
+                      for name in (["dataset_read"] if "dataset_read" in results else results)),
+        "hosts_at_once": hosts, "shared": None, "notes": notes,
+    }
+    if options.get("quick"):
+        notes.append("quick form: a first look with little data; take the full form before deciding anything")
+    alone = options.get("alone_bytes_per_second")
+    if hosts > 1 and alone and read:
+        result["shared"] = {"alone_bytes_per_second": alone, "together_bytes_per_second": read, "ratio": read / float(alone)}
+    return result

@@ -1,0 +1,253 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Taking a measurement: what is announced, waiting for a job on a host through lost connections, the file that is kept. No Ansible.
+
+    <output dir>/measurements/<safe name>/<module>-<UTC>-<id>.json            a measurement
+    <output dir>/measurements/<safe name>/.pending-<module>-<hash>.json       a job that runs on the host and wasn't fetched yet
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+
+from . import run_directory
+from .measurement_store import MEASUREMENT_SCHEMA
+from .numbers import format_value
+
+PENDING_SCHEMA = "trainops.gpu_audit/pending/1"
+# How long a host may be out of reach while its job should be running, beyond the time the job may take.
+GRACE_SECONDS = 900
+# A module ends by itself after the seconds it announced; this is for the one that doesn't.
+SPARE_SECONDS = 120
+SPARE_FACTOR = 1.5
+_LONGEST_PAUSE = 10
+_SAY_EVERY_SECONDS = 30
+
+
+class Lost(Exception):
+    """The host can't be reached now; the text says what the connection said."""
+
+
+class JobError(Exception):
+    """A job gave no result. `kept`: it may still be running, so that a later run can fetch it."""
+
+    def __init__(self, message, kept=False):
+        super().__init__(message)
+        self.kept = kept
+
+
+class Vanished(JobError):
+    """The host knows nothing of the job any more."""
+
+
+# ------------------------------------------------------------------ waiting
+
+
+def time_limit(seconds):
+    """Seconds after which the host's own watchdog ends a job that announced `seconds`."""
+    return int(seconds * SPARE_FACTOR) + SPARE_SECONDS
+
+
+def wait(poll, limit, grace, clock, sleep, say):
+    """The answer of a job: `poll()` gives None while it runs, its result when it has ended, or raises Lost.
+
+    `limit`: seconds the job may take, `grace`: how much longer a host may be out of reach. `clock()` and `sleep(seconds)` are time's;
+    `say(elapsed, lost)` is called now and then, `lost` being None or what the connection said. JobError when there will be no answer.
+    """
+    begun = said = clock()
+    lost_since = None
+    while True:
+        lost = None
+        try:
+            answer = poll()
+            if answer is not None:
+                return answer
+        except Lost as error:
+            lost = str(error)
+        now = clock()
+        lost_since = (lost_since if lost_since is not None else now) if lost else None
+        if not lost and now - begun > limit + SPARE_SECONDS:
+            raise JobError("the job did not end within %d s and its watchdog did not end it" % limit)
+        if lost and now - begun > limit + grace:
+            raise JobError(
+                "the host has been out of reach for %d s (%s). Measure again: a result that lies on the host by then is taken over"
+                % (now - lost_since, lost),
+                kept=True,
+            )
+        if now - said >= _SAY_EVERY_SECONDS or (lost and lost_since == now):
+            said = now
+            say(now - begun, lost)
+        sleep(min(_LONGEST_PAUSE, max(1, (now - begun) / 10)))
+
+
+# --------------------------------------------------------------- announcing
+
+
+def plan_of(answer):
+    """{"seconds": float, "bytes_written": int or None, "bytes_read": int or None, "says": [text]} from a module's answer in check mode.
+
+    ValueError where the module doesn't say how long it takes: nothing is started on a host without an end.
+    """
+    plan = answer.get("plan") if isinstance(answer.get("plan"), dict) else {}
+    seconds = _number(plan.get("seconds"))
+    if seconds is None:
+        raise ValueError("the module does not say how many seconds it takes (plan.seconds)")
+    notes = plan.get("notes")
+    return {
+        "seconds": seconds,
+        "bytes_written": _number(plan.get("bytes_written")),
+        "bytes_read": _number(plan.get("bytes_read")),
+        "says": [str(note)[:300] for note in notes][:8] if isinstance(notes, list) else [],
+    }
+
+
+def _number(value):
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 2**80 else None
+
+
+def announcement(name, module, target, plan):
+    """The line that is shown before anything is written or started on a host."""
+    said = ["at most %s" % duration(plan["seconds"])]
+    for key, words in (("bytes_written", "writes"), ("bytes_read", "reads")):
+        if plan[key]:
+            said.append("%s up to %s" % (words, format_value(int(plan[key]), "bytes", "en")))
+    return "; ".join(["%s: %s%s: %s" % (name, module, " in %s" % target if target else "", ", ".join(said)), *plan["says"]])
+
+
+def duration(seconds):
+    """90 s, 12 min."""
+    return "%d s" % round(seconds) if seconds < 180 else "%d min" % round(seconds / 60)
+
+
+# ------------------------------------------------------- what a file may hold
+
+
+def kept_options(arguments):
+    """The options of a task as a measurement keeps them: a command's arguments and the values of its environment never do.
+
+    `argv` becomes {"program", "arguments": how many}, `environment` the sorted names.
+    """
+    kept = {}
+    for key, value in arguments.items():
+        if key == "argv":
+            words = value if isinstance(value, list) else [value]
+            kept[key] = {"program": os.path.basename(str(words[0])) if words else None, "arguments": max(len(words) - 1, 0)}
+        elif key == "environment":
+            kept[key] = sorted(str(name) for name in value) if isinstance(value, dict) else None
+        else:
+            kept[key] = value
+    return kept
+
+
+def target_of(arguments):
+    """What was measured: the path of a storage test, the program of a workload."""
+    if arguments.get("path"):
+        return str(arguments["path"])
+    argv = arguments.get("argv")
+    words = argv if isinstance(argv, list) else str(argv or "").split()
+    return os.path.basename(str(words[0])) if words else None
+
+
+def document(name, module, arguments, answer, started, finished, seen=None):
+    """The measurement of a module's answer ({"measurement", "machine_id", "gpu_uuids"}), or of its failure ({"failed", "msg"}).
+
+    `seen`: an earlier answer of the same host, for the machine of a failure that doesn't say it. Moments are text in UTC; a job that tells
+    its own (`started_at`, `finished_at`) is believed: it may have ended long before it was fetched.
+    """
+    seen = seen or {}
+    uuids = answer.get("gpu_uuids", seen.get("gpu_uuids"))
+    measurement = {
+        "schema": MEASUREMENT_SCHEMA,
+        "name": name,
+        "machine_id": answer.get("machine_id") or seen.get("machine_id"),
+        "gpu_uuids": sorted(str(uuid) for uuid in uuids) if isinstance(uuids, list) else [],
+        "module": module,
+        "target": answer["target"] if isinstance(answer.get("target"), str) else target_of(arguments),
+        "options": kept_options(arguments),
+        "started": _moment(answer.get("started_at")) or _moment(answer.get("started")) or started,
+        "finished": _moment(answer.get("finished_at")) or _moment(answer.get("finished")) or finished,
+    }
+    result = answer.get("measurement")
+    if answer.get("failed") or not isinstance(result, dict):
+        measurement["error"] = run_directory.shorten(answer.get("msg") or "the module gave no measurement", 2000)
+    else:
+        measurement["result"] = result
+    return run_directory.tame(measurement)
+
+
+_MOMENT = re.compile(r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")
+
+
+def _moment(value):
+    return value if isinstance(value, str) and _MOMENT.match(value) else None
+
+
+# ------------------------------------------------------------------- keeping
+
+
+def folder_of(output_dir, name):
+    """Where the measurements of a host lie."""
+    return os.path.join(output_dir, "measurements", run_directory.safe_name(name))
+
+
+def store(output_dir, measurement):
+    """Write a measurement as a file of its own, whole or not at all; gives its path. RunDirectoryError where that can't be done."""
+    folder = _made(folder_of(output_dir, measurement["name"]))
+    stamp = re.sub(r"[-:]", "", measurement["finished"])
+    path = os.path.join(folder, "%s-%s-%s.json" % (measurement["module"].rpartition(".")[2], stamp, secrets.token_hex(3)))
+    run_directory.write_json(path, measurement)
+    return path
+
+
+def _made(folder):
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise run_directory.RunDirectoryError(
+            "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (folder, error.strerror or error)
+        ) from error
+    return folder
+
+
+def _pending_path(output_dir, name, module, target):
+    key = hashlib.sha256(("%s\n%s" % (module, target)).encode("utf-8", "replace")).hexdigest()[:16]
+    return os.path.join(folder_of(output_dir, name), ".pending-%s-%s.json" % (module, key))
+
+
+def remember(output_dir, name, module, arguments, job):
+    """Note that a job runs on a host, before it is waited for: {"jid", "started", "seconds"} and what it measures."""
+    path = _pending_path(output_dir, name, module, target_of(arguments))
+    _made(os.path.dirname(path))
+    salt = secrets.token_hex(16)
+    run_directory.write_json(path, dict(job, schema=PENDING_SCHEMA, module=module, salt=salt, request=_fingerprint(arguments, salt)))
+
+
+def forget(output_dir, name, module, arguments):
+    """Take the note away; no error when there is none."""
+    try:
+        os.unlink(_pending_path(output_dir, name, module, target_of(arguments)))
+    except OSError:
+        pass
+
+
+def pending(output_dir, name, module, arguments):
+    """The note of a job of this module on this target that was never fetched; None where there is none or it can't be used."""
+    try:
+        note = run_directory.read_json(_pending_path(output_dir, name, module, target_of(arguments)))
+    except run_directory.InvalidDocument:
+        return None
+    usable = note.get("schema") == PENDING_SCHEMA and isinstance(note.get("jid"), str) and _moment(note.get("started"))
+    return note if usable and _number(note.get("seconds")) is not None else None
+
+
+def same_request(note, arguments):
+    """Whether a noted job was asked for with these options."""
+    return note.get("request") == _fingerprint(arguments, str(note.get("salt")))
+
+
+def _fingerprint(arguments, salt):
+    """What tells two requests apart without saying them: arguments and environment of a command may be secret."""
+    return hashlib.sha256(salt.encode("ascii", "replace") + run_directory.to_json(arguments)).hexdigest()

@@ -1,0 +1,182 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The action of every measuring module: announce, run it on the host as a job, wait through lost connections, keep the result.
+
+A measuring module `x` needs plugins/modules/x.py (in check mode it gives `plan`: {"seconds", "bytes_written", "bytes_read", "notes"}; else
+`measurement`, `machine_id`, `gpu_uuids`) and plugins/action/x.py: a subclass that sets MODULE.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from . import ansible_edge, collecting, measuring, run_directory, run_pointer
+
+GRACE_VARIABLE = "gpu_audit_measurement_grace_seconds"
+
+
+class MeasuringAction(ActionBase):
+    """Runs MODULE and writes its measurement below gpu_audit_output_dir. All task arguments are the module's own."""
+
+    MODULE = ""
+    # Numbers of the result that the task's own result repeats, for a debug line or a condition.
+    SUMMARY = ()
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = True
+
+    def run(self, tmp=None, task_vars=None):
+        """A small result: where the measurement lies and its main figures. Never `changed`: what was written on the host is gone again."""
+        result = super().run(tmp, task_vars)
+        result.pop("invocation", None)
+        result["changed"] = False
+        task_vars = task_vars or {}
+        try:
+            result.update(self._measure(ansible_edge.plain(task_vars["inventory_hostname"]), task_vars))
+        except AnsibleConnectionFailure:
+            raise
+        except (run_directory.RunDirectoryError, ValueError) as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def _measure(self, name, task_vars):
+        arguments = ansible_edge.plain(dict(self._task.args))
+        target = measuring.target_of(arguments)
+        begun = run_pointer.current(ansible_edge.process_tmp())
+        output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
+        grace = self._grace(task_vars)
+        planned = self._planned(task_vars)
+        if planned.get("failed") and self._task.check_mode:
+            return {"failed": True, "msg": collecting.failure(planned)[1]}
+        if planned.get("failed") or planned.get("skipped"):
+            return self._kept(name, output_dir, arguments, planned, {}, run_directory.now())
+        plan = measuring.plan_of(planned)
+        self._say(measuring.announcement(name, self.MODULE, target, plan))
+        if self._task.check_mode:
+            return {"msg": "check mode: nothing was started", "plan": plan}
+        limit = measuring.time_limit(plan["seconds"])
+        taken = self._earlier(name, output_dir, arguments, planned, grace, task_vars)
+        if taken is not None:
+            return taken
+        note = self._start(limit, plan["seconds"], task_vars)
+        if "jid" not in note:
+            return self._kept(name, output_dir, arguments, note, planned, run_directory.now())
+        measuring.remember(output_dir, name, self.MODULE, arguments, note)
+        return self._fetched(name, output_dir, arguments, note, planned, limit, grace, task_vars)
+
+    def _grace(self, task_vars):
+        values, problems = ansible_edge.template_each(self._templar, task_vars, [GRACE_VARIABLE])
+        value = values.get(GRACE_VARIABLE, measuring.GRACE_SECONDS)
+        if problems or not collecting.is_seconds(value):
+            raise ValueError("%s: %s" % (GRACE_VARIABLE, problems.get(GRACE_VARIABLE) or "must be a number of seconds, not %r" % (value,)))
+        return float(value)
+
+    # ------------------------------------------------------------ on the host
+
+    def _planned(self, task_vars):
+        """The module's answer in check mode: it looks at the host and starts nothing."""
+        checked, self._task.check_mode = self._task.check_mode, True
+        try:
+            return self._execute_module(module_name=self._full_name(), module_args=dict(self._task.args), task_vars=task_vars)
+        except AnsibleConnectionFailure:
+            raise
+        except AnsibleError as error:
+            return {"failed": True, "msg": ansible_edge.words(error)}
+        finally:
+            self._task.check_mode = checked
+
+    def _start(self, limit, seconds, task_vars):
+        """Start the job; gives its note, or a failure."""
+        before, self._task.async_val = self._task.async_val, limit
+        try:
+            answer = self._execute_module(
+                module_name=self._full_name(), module_args=dict(self._task.args), task_vars=task_vars, wrap_async=True
+            )
+        finally:
+            self._task.async_val = before
+        jid = answer.get("ansible_job_id")
+        if answer.get("failed") or not jid:
+            return {"failed": True, "msg": collecting.failure(answer)[1]}
+        return {"jid": str(jid), "started": run_directory.now(), "seconds": seconds}
+
+    def _poll(self, jid, task_vars, mode="status"):
+        """The result of a job; None while it runs. Lost where the host can't be reached, JobError where the job isn't known there."""
+        asked = {"jid": jid, "mode": mode, "_async_dir": self.get_shell_option("async_dir", default="~/.ansible_async")}
+        try:
+            answer = self._execute_module(module_name="ansible.legacy.async_status", module_args=asked, task_vars=task_vars)
+        except AnsibleConnectionFailure as error:
+            # A dead session would otherwise be asked again and again.
+            with contextlib.suppress(AnsibleError, AttributeError, NotImplementedError):
+                self._connection.reset()
+            raise measuring.Lost(ansible_edge.words(error)) from error
+        except AnsibleError as error:
+            raise measuring.Lost(ansible_edge.words(error)) from error
+        if answer.get("unreachable"):
+            raise measuring.Lost(collecting.failure(answer)[1])
+        if mode == "cleanup":
+            return answer
+        if answer.get("failed") and "measurement" not in answer and not answer.get("ansible_job_id"):
+            raise measuring.Lost(collecting.failure(answer)[1])
+        if answer.get("failed") and "could not find job" in str(answer.get("msg")):
+            raise measuring.Vanished("the host knows nothing of the job any more: %s" % answer.get("msg"))
+        # A module's own `started` looks to async_status like that of a job which runs.
+        ended = answer.get("finished") or answer.get("failed") or "measurement" in answer
+        return answer if ended else None
+
+    # ------------------------------------------------------------- its result
+
+    def _earlier(self, name, output_dir, arguments, planned, grace, task_vars):
+        """The result of a job that an interrupted run left on the host, where it answers this request; else None, the host being free."""
+        note = measuring.pending(output_dir, name, self.MODULE, arguments)
+        if note is None:
+            return None
+        self._say("%s: %s: a job begun at %s was never fetched: looking for it" % (name, self.MODULE, note["started"]))
+        limit = measuring.time_limit(note["seconds"])
+        try:
+            found = self._fetched(name, output_dir, arguments, note, planned, limit, grace, task_vars, earlier=True)
+        except measuring.Vanished:
+            measuring.forget(output_dir, name, self.MODULE, arguments)
+            return None
+        return dict(found, resumed=True) if measuring.same_request(note, arguments) and not found.get("failed") else None
+
+    def _fetched(self, name, output_dir, arguments, note, planned, limit, grace, task_vars, earlier=False):
+        def say(elapsed, lost):
+            where = "%s: %s: %s of at most %s" % (name, self.MODULE, measuring.duration(elapsed), measuring.duration(limit))
+            self._say(where + ("; out of reach, the job goes on: %s" % lost if lost else ""))
+
+        try:
+            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
+        except measuring.JobError as error:
+            if earlier and isinstance(error, measuring.Vanished):
+                raise
+            if error.kept:
+                return {"failed": True, "msg": str(error)}
+            answer = {"failed": True, "msg": str(error)}
+        kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
+        measuring.forget(output_dir, name, self.MODULE, arguments)
+        # The result is safe here; what is left on the host is a file of some kilobytes.
+        with contextlib.suppress(measuring.Lost):
+            self._poll(note["jid"], task_vars, "cleanup")
+        return kept
+
+    def _kept(self, name, output_dir, arguments, answer, planned, started):
+        if answer.get("failed"):
+            answer = dict(answer, msg=collecting.failure(answer)[1])
+        measurement = measuring.document(name, self.MODULE, arguments, answer, started, run_directory.now(), planned)
+        path = measuring.store(output_dir, measurement)
+        kept = {"measurement_file": path, "target": measurement["target"], "finished": measurement["finished"]}
+        if "error" in measurement:
+            return dict(kept, failed=True, msg=measurement["error"])
+        summary = {key: measurement["result"][key] for key in self.SUMMARY if key in measurement["result"]}
+        return dict(kept, summary=summary, msg="measured: %s" % path)
+
+    def _full_name(self):
+        return "trainops.gpu_audit." + self.MODULE
+
+    def _say(self, line):
+        self._display.display(" ".join(line.split()))

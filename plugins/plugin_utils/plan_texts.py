@@ -1,0 +1,115 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Every sentence of a plan, in English and Simplified Chinese."""
+
+from __future__ import annotations
+
+LANGUAGES = ("en", "zh")
+
+TABLE = {
+    "title": ("VRAM plan", "显存规划"),
+    "base_missing": (
+        "Nothing is sized: the workload form lacks {fields}. Give the three base figures (input_sample_bytes, batch_size, hours_per_day) "
+        "in gpu_audit_workload.",
+        "未做估算：工作负载表单缺少 {fields}。请在 gpu_audit_workload 中给出三项基础数据（input_sample_bytes、batch_size、hours_per_day）。",
+    ),
+    "incomplete": (
+        "Not sized: {fields} missing. One GPU takes at least {size}.",
+        "无法给出总量：缺少 {fields}。单个 GPU 至少需要 {size}。",
+    ),
+    "fits": (
+        "{size} on each GPU ({gpus} in all): {count} of {total} boards hold it below {target} of their memory.",
+        "共 {gpus} 个 GPU，每个需要 {size}：{total} 种板卡中有 {count} 种可将占用控制在显存的 {target} 以下。",
+    ),
+    "fits_more": (
+        "{size} on each GPU ({gpus} in all): no board holds it below {target} of its memory. With more GPUs it fits, from {needed} on.",
+        "共 {gpus} 个 GPU，每个需要 {size}：没有板卡能将占用控制在显存的 {target} 以下。增加到 {needed} 个 GPU 起可以放下。",
+    ),
+    "fits_none": (
+        "{size} on each GPU ({gpus} in all): no board holds it below {target} of its memory, whatever the number. Change how the job "
+        "is run.",
+        "共 {gpus} 个 GPU，每个需要 {size}：没有板卡能将占用控制在显存的 {target} 以下，增加数量也无济于事。请调整运行方式。",
+    ),
+    "parts": ("Memory of one GPU", "单个 GPU 的显存构成"),
+    "part": ("part", "部分"),
+    "per_gpu": ("bytes per GPU", "每 GPU 用量"),
+    "how": ("how it was counted", "计算方法"),
+    "total": ("total", "合计"),
+    "on_gpus": ("on each GPU, {gpus} in all", "每个 GPU（共 {gpus} 个）"),
+    "needs_fields": ("needs {fields}", "需要 {fields}"),
+    "how.of_the_above": ("{factor} x the parts above", "以上各项之和 × {factor}"),
+    "how.of_weights": ("at least {factor} x weights", "至少为权重 × {factor}"),
+    "how.in_host_memory": ("in host memory", "位于主机内存"),
+    "part.weights": ("weights", "权重"),
+    "part.gradients": ("gradients", "梯度"),
+    "part.optimizer": ("optimizer", "优化器状态"),
+    "part.activations": ("activations", "激活"),
+    "part.recomputed_layer": ("layer being recomputed", "正在重算的层"),
+    "part.logits": ("logits and their gradient", "logits 及其梯度"),
+    "part.input_batch": ("input batch, and the next", "当前与下一批输入"),
+    "part.communication_buckets": ("communication buckets", "通信缓冲区"),
+    "part.gathered_layers": ("gathered layers", "聚集的层参数"),
+    "part.kv_cache": ("KV cache", "KV 缓存"),
+    "part.workspace": ("workspace", "工作区"),
+    "part.framework_overhead": ("framework and CUDA context", "框架与 CUDA 上下文"),
+    "part.fragmentation": ("fragmentation", "显存碎片"),
+    "boards_title": ("Boards (peak below {target} of the memory)", "板卡（峰值低于显存的 {target}）"),
+    "memory": ("memory", "显存"),
+    "used": ("used", "占用"),
+    "fits_here": ("fits", "能放下"),
+    "needed": ("GPUs needed", "所需 GPU 数"),
+    "boards": ("boards", "板卡"),
+    "yes": ("yes", "是"),
+    "no": ("no", "否"),
+    "unknown": ("unknown", "未知"),
+    "why.memory_unknown": ("memory not known", "显存容量未知"),
+    "why.format": ("no units for this precision", "不支持该精度"),
+    "why.incomplete": ("unknown", "未知"),
+    "why.no_number": ("no number helps", "增加数量无效"),
+    "savings": ("What would take less", "可节省显存的改动"),
+    "change": ("change", "改动"),
+    "needs": ("What the job needs besides", "作业的其他需求"),
+    "need": ("need", "需求"),
+    "amount": ("amount", "数量"),
+    "need.checkpoint_bytes": ("one checkpoint", "单个检查点"),
+    "need.host_memory_bytes": ("memory of each host, for loading and offload", "每台主机的内存（加载与卸载）"),
+    "need.read_bytes_per_second": ("reading of all GPUs together", "全部 GPU 合计读取速度"),
+    "need.run_days": ("days of one run", "单次运行天数"),
+    "assumed": ("Assumed, because it was not given", "未给出而采用的默认值"),
+    "field": ("field", "字段"),
+    "value": ("value", "取值"),
+    "note.parameters": (
+        "{given} parameters were given, {counted} are counted from the shape: experts, another MLP or a typing error. The given "
+        "figure was used.",
+        "给出的参数量为 {given}，由结构推算为 {counted}：可能是 MoE、MLP 结构不同或填写有误。已采用给出的数值。",
+    ),
+    "note.states": (
+        "Each trained parameter takes {bytes} B (weights, gradients, optimizer; method {method}). Other pages count 16, 18 or 20 B "
+        "for the same job.",
+        "每个训练参数占用 {bytes} B（权重、梯度、优化器；训练方式 {method}）。同一作业在其他资料中可能按 16、18 或 20 B 计。",
+    ),
+    "note.fp8": (
+        "FP8 training keeps 16-bit weights and activations; it was counted as 16 bit.",
+        "FP8 训练仍保留 16 位权重与激活，按 16 位计算。",
+    ),
+    "note.unsharded": (
+        "Without sharding every GPU holds the whole model: more GPUs don't help. See sharding (zero1 to zero3, fsdp), "
+        "tensor_parallel or method.",
+        "不切分时每个 GPU 都保存完整模型，增加 GPU 无效。可考虑 sharding（zero1 至 zero3、fsdp）、tensor_parallel 或 method。",
+    ),
+    "note.pipeline": (
+        "Pipeline stages keep as many micro-batches as there are stages: activations don't shrink with them.",
+        "流水线首级同时保留与级数相同的微批次，激活不会随级数减少。",
+    ),
+    "note.margin": (
+        "An estimate, good to about a quarter: measure the peak with workload_probe on the machine. {target} leaves room for longer "
+        "inputs and fragments.",
+        "此为估算，误差约四分之一：请在机器上用 workload_probe 实测峰值。{target} 的上限为更长输入和碎片留有余量。",
+    ),
+}
+
+
+def text(language, key, **params):
+    """The sentence of a key in "en" or "zh" (anything else reads as "en"), its placeholders filled. KeyError for an unknown key."""
+    entry = TABLE[key][1 if language == "zh" else 0]
+    return entry.format(**params) if params else entry

@@ -1,0 +1,134 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which boards of gpus.yml hold a job, how many of each it takes, and which change to the job saves most."""
+
+from __future__ import annotations
+
+from . import vram
+from .metrics.catalogue import boards, plain_name
+from .vram_fields import PlanError
+
+MIB = 2**20
+MOST_GPUS = 1024
+# The first compute capability with units for a format; what only stores weights is computed in 16 bit and needs none.
+FLOORS = {"bf16": (8, 0), "tf32": (8, 0), "fp8": (8, 9), "fp4": (10, 0), "mxfp4": (10, 0)}
+# A change that saves less isn't worth a line.
+WORTH_SAYING = 0.02
+
+
+def ways(values):
+    """Settled fields for growing numbers of GPUs, in the order to try them: 1, 2, 4, 8 ... times what one copy of the model takes.
+
+    Training grows in data-parallel GPUs where they share something out; inference in tensor parallelism within a host, then in stages.
+    """
+    tensor, pipeline = values["tensor_parallel"], values["pipeline_parallel"]
+    if values["kind"] == "inference":
+        return _inference_ways(values)
+    if values["sharding"] == "none":
+        return [dict(values, gpus=tensor * pipeline)]
+    found, count = [], 1
+    while tensor * pipeline * count <= MOST_GPUS:
+        found.append(dict(values, gpus=tensor * pipeline * count, shard_group_gpus=min(count, values.get("shard_group_gpus", count))))
+        count *= 2
+    return found
+
+
+def _inference_ways(values):
+    found, tensor = [], 1
+    while tensor <= min(8, values["gpus_per_host"]):
+        if "heads" not in values or values["heads"] % tensor == 0:
+            found.append(dict(values, gpus=tensor, tensor_parallel=tensor, pipeline_parallel=1))
+        tensor *= 2
+    widest, stages = found[-1]["tensor_parallel"], 2
+    while widest * stages <= MOST_GPUS and stages <= values.get("layers", 16):
+        found.append(dict(values, gpus=widest * stages, tensor_parallel=widest, pipeline_parallel=stages))
+        stages *= 2
+    return found
+
+
+def fitting(values):
+    """[{"key", "name", "class", "memory_bytes", "fits", "used_fraction", "gpus_needed", "gpus_needed_bytes", "reason"}] of
+    every board, by memory.
+
+    `fits`: whether the job as it stands (`values["gpus"]`) stays below target_fraction on this board; `gpus_needed`: the fewest of
+    them with which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower bound that is
+    too large already is a false. `reason`: null, "memory_unknown", "format" (no units for the precision), "incomplete", "no_number".
+    """
+    here, known, _missing = vram.total(vram.parts(values))
+    sized = [(way["gpus"], vram.total(vram.parts(way))[0]) for way in ways(values)]
+    # What was asked for is a way too: several copies of a served model share out the requests.
+    sized = sorted(sized + [(values["gpus"], here)], key=lambda way: way[0])
+    found = []
+    for board in boards():
+        entry = {
+            "key": board["key"],
+            "name": plain_name(board["names"][0]),
+            "class": board["class"],
+            "memory_bytes": board["memory_mib"] * MIB if board["memory_mib"] else None,
+            "fits": None,
+            "used_fraction": None,
+            "gpus_needed": None,
+            "gpus_needed_bytes": None,
+            "reason": None,
+        }
+        found.append(entry)
+        if not entry["memory_bytes"]:
+            entry["reason"] = "memory_unknown"
+            continue
+        ceiling = values["target_fraction"] * entry["memory_bytes"]
+        if not _has_format(board, values):
+            entry.update(fits=False, reason="format")
+        elif here is None:
+            entry.update(fits=False if known >= ceiling else None, reason="incomplete")
+        else:
+            entry.update(fits=here < ceiling, used_fraction=round(here / entry["memory_bytes"], 4))
+            enough = next((way for way in sized if way[1] is not None and way[1] < ceiling), None)
+            if enough:
+                entry["gpus_needed"], entry["gpus_needed_bytes"] = enough
+            else:
+                entry["reason"] = "no_number"
+    found.sort(key=lambda entry: (entry["memory_bytes"] or 0, entry["name"]))
+    return found
+
+
+def _has_format(board, values):
+    capability = tuple(int(figure) for figure in board["compute_capability"].split("."))
+    return capability >= FLOORS.get(values["precision"], (0, 0))
+
+
+# What each kind of work can change, the gentlest first.
+_CHANGES = {
+    "training": (
+        {"flash_attention": True},
+        {"fused_loss": True},
+        {"activation_checkpointing": "selective"},
+        {"activation_checkpointing": "full"},
+        {"micro_batch_size": 1},
+        {"optimizer": "adamw_8bit"},
+        {"sharding": "zero1"},
+        {"sharding": "fsdp"},
+        {"gradient_precision": "16bit"},
+    ),
+    "finetuning": ({"method": "lora"}, {"method": "qlora"}),
+    "inference": ({"kv_precision": "fp8"}, {"weight_precision": "fp8"}, {"weight_precision": "int4"}),
+}
+_CHANGES["finetuning"] = _CHANGES["training"] + _CHANGES["finetuning"]
+
+
+def savings(fields, form, values):
+    """[{"change": {field: value}, "bytes_per_gpu"}] of single changes that save at least 2 %, the largest saving first."""
+    here = vram.total(vram.parts(values))[0]
+    if here is None:
+        return []
+    found = []
+    for change in _CHANGES[values["kind"]]:
+        if all(values.get(name) == value for name, value in change.items()):
+            continue
+        try:
+            changed = vram.settle({**fields, **change}, form)[0]
+        except PlanError:
+            continue
+        size = vram.total(vram.parts(changed))[0]
+        if size is not None and size <= here * (1 - WORTH_SAYING):
+            found.append({"change": change, "bytes_per_gpu": size})
+    return sorted(found, key=lambda entry: entry["bytes_per_gpu"])

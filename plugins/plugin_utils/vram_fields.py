@@ -1,0 +1,293 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a VRAM estimate is told of a model: one field table, and reading what somebody wrote into it.
+
+The workload form (workload.py) says what the work is; this says what the model is and how it is to be run. Both are checked here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from . import workload
+from .policy import nearest
+
+
+class PlanError(ValueError):
+    """Input that no estimate can be made from: every problem found."""
+
+
+FULL = {"fp64": 8, "fp32": 4, "tf32": 4}
+HALF = {"fp16": 2, "bf16": 2, "fp8": 2}
+# Bytes a weight; NF4 has half a bit of scales a weight with double quantisation, MXFP4 one byte for 32 weights.
+WEIGHT_BYTES = {
+    "fp64": 8,
+    "fp32": 4,
+    "tf32": 4,
+    "fp16": 2,
+    "bf16": 2,
+    "fp8": 1,
+    "int8": 1,
+    "fp4": 0.5,
+    "int4": 0.5,
+    "nf4": 0.5625,
+    "mxfp4": 0.53125,
+}
+# Only the matrices of the layers are stored so; embeddings stay 16-bit.
+QUANTISED = ("int8", "fp4", "int4", "nf4", "mxfp4")
+# Bytes of optimizer state a parameter, without master weights, beside 16-bit weights.
+MOMENTS = {"adamw": 8, "adamw_16bit": 4, "adamw_8bit": 2, "sgd_momentum": 4, "sgd": 0}
+GRADIENT_BYTES = {"16bit": 2, "fp32": 4, "both": 6}
+SHARDINGS = ("none", "zero1", "zero2", "zero3", "fsdp", "hsdp")
+KINDS = ("training", "finetuning", "inference")
+
+
+def _field(kind, en, zh, default=None, choices=None, low=None, high=None):
+    """One row. `kind`: count (whole, 8B is understood), size, number, choice, bool; `default` None: unknown, or taken from other fields."""
+    return {"type": kind, "description": {"en": en, "zh": zh}, "default": default, "choices": choices, "low": low, "high": high}
+
+
+MODEL_SPEC = {
+    "parameters": _field(
+        "count",
+        'Parameters, a number or text such as "8B". Without it they are counted from the shape.',
+        '参数量，数字或 "8B" 这样的文本；缺省时由结构推算。',
+        low=1000,
+    ),
+    "layers": _field("count", "Transformer layers.", "Transformer 层数。", high=10000),
+    "hidden_size": _field("count", "Hidden size.", "隐藏维度。", high=10**6),
+    "heads": _field("count", "Attention heads.", "注意力头数。", high=10**5),
+    "kv_heads": _field(
+        "count", "Key and value heads (GQA, MQA). Default: as heads.", "KV 头数（GQA、MQA）。默认与注意力头数相同。", high=10**5
+    ),
+    "head_dim": _field(
+        "count", "Size of one head. Default: hidden_size / heads.", "单个头的维度。默认为 hidden_size / heads。", high=10**5
+    ),
+    "ffn_size": _field("count", "Inner size of the MLP. Default: 4 x hidden_size.", "MLP 中间维度。默认 4 × hidden_size。", high=10**7),
+    "mlp_matrices": _field(
+        "count",
+        "Matrices of one MLP: 2 (GPT) or 3 (gated, as in Llama).",
+        "每个 MLP 的矩阵数：2（GPT）或 3（门控，如 Llama）。",
+        2,
+        low=2,
+        high=3,
+    ),
+    "vocab_size": _field(
+        "count", "Vocabulary; 0 for a model without such an output.", "词表大小；没有词表输出的模型填 0。", low=0, high=10**8
+    ),
+    "tied_embeddings": _field("bool", "Input and output embeddings are one matrix.", "输入与输出嵌入共用一个矩阵。", False),
+    "sequence_length": _field(
+        "count",
+        "Tokens of one sample; for inference prompt and answer together.",
+        "单个样本的 token 数；推理时为提示与回答之和。",
+        high=10**9,
+    ),
+    "micro_batch_size": _field(
+        "count",
+        "Samples at once on one GPU; the rest of the batch is accumulated. Default: batch_size of the form.",
+        "单个 GPU 一次处理的样本数，其余通过梯度累积完成。默认取表单的 batch_size。",
+    ),
+    "precision": _field(
+        "choice",
+        "Number format of the computation. Default: the form's, else bf16.",
+        "计算精度。默认取表单的值，否则为 bf16。",
+        choices=(*FULL, *HALF),
+    ),
+    "weight_precision": _field(
+        "choice",
+        "Format of weights that aren't trained: inference, LoRA. Default: precision; nf4 for QLoRA.",
+        "不参与训练的权重格式（推理、LoRA）。默认同 precision；QLoRA 为 nf4。",
+        choices=tuple(WEIGHT_BYTES),
+    ),
+    "method": _field(
+        "choice",
+        "What is trained: all parameters, or adapters on 16-bit (LoRA) or 4-bit weights (QLoRA).",
+        "训练方式：全部参数，或在 16 位（LoRA）、4 位权重（QLoRA）上训练适配器。",
+        "full",
+        choices=("full", "lora", "qlora"),
+    ),
+    "trainable_parameters": _field(
+        "count",
+        "Parameters that are trained. Default: all, or counted from lora_rank.",
+        "参与训练的参数量。默认全部，或由 lora_rank 推算。",
+        low=1,
+    ),
+    "lora_rank": _field(
+        "count", "Rank of the adapters, on every linear matrix of the layers.", "适配器的秩，作用于各层全部线性矩阵。", 16, high=10**5
+    ),
+    "optimizer": _field("choice", "Optimizer.", "优化器。", "adamw", choices=tuple(MOMENTS)),
+    "master_weights": _field(
+        "bool", "fp32 copy of 16-bit weights. Default: yes, except with adamw_16bit.", "16 位权重的 fp32 主副本。默认有，adamw_16bit 除外。"
+    ),
+    "gradient_precision": _field(
+        "choice",
+        "Gradients of 16-bit training: 16bit, fp32 (accumulated), both. Default: fp32 with master weights, else 16bit.",
+        "16 位训练的梯度：16bit、fp32（累积）或 both。有主副本时默认 fp32，否则 16bit。",
+        choices=tuple(GRADIENT_BYTES),
+    ),
+    "sharding": _field("choice", "What the data-parallel GPUs share out.", "数据并行各 GPU 之间的切分方式。", "none", choices=SHARDINGS),
+    "shard_group_gpus": _field(
+        "count", "hsdp: GPUs of one shard group. Default: gpus_per_host.", "hsdp：单个切分组的 GPU 数。默认 gpus_per_host。"
+    ),
+    "offload": _field(
+        "choice",
+        "What lies in the host's memory (zero2, zero3).",
+        "卸载到主机内存的内容（zero2、zero3）。",
+        "none",
+        choices=("none", "optimizer", "all"),
+    ),
+    "largest_layer_parameters": _field(
+        "count", "Parameters of the largest layer. Default: from the shape.", "最大层的参数量。默认由结构推算。"
+    ),
+    "gpus": _field(
+        "count",
+        "GPUs together. Default: tensor_parallel x pipeline_parallel.",
+        "GPU 总数。默认 tensor_parallel × pipeline_parallel。",
+        high=10**6,
+    ),
+    "gpus_per_host": _field("count", "GPUs of one host.", "单台主机的 GPU 数。", 8, high=1024),
+    "tensor_parallel": _field(
+        "count",
+        "GPUs that share each layer. Default: 1; for inference all GPUs of a host.",
+        "张量并行度。默认 1；推理时为单机全部 GPU。",
+        high=1024,
+    ),
+    "pipeline_parallel": _field("count", "Stages that share out the layers.", "流水线并行级数。", 1, high=1024),
+    "sequence_parallel": _field("bool", "Sequence parallelism within tensor parallelism.", "在张量并行内启用序列并行。", False),
+    "activation_checkpointing": _field(
+        "choice",
+        "Recomputed in the backward pass: none, selective (attention), full.",
+        "反向时重算：none、selective（注意力）、full。",
+        "none",
+        choices=("none", "selective", "full"),
+    ),
+    "flash_attention": _field("bool", "The attention matrix is never stored.", "不存储注意力矩阵。", True),
+    "activation_copies": _field(
+        "number",
+        "Measured activations of a layer, in tensors of sequence x batch x hidden. Default: from the shape.",
+        "实测每层激活量，以 序列 × 批 × 隐藏维度 的张量个数计。默认由结构推算。",
+        low=1,
+        high=1000,
+    ),
+    "activation_bytes_per_sample": _field(
+        "size", "Activations of one sample, for models that are no transformers, as measured.", "非 Transformer 模型单样本激活量（实测）。"
+    ),
+    "activation_elements_per_sample": _field(
+        "count", "The same in elements, as CNN tables give it.", "同上，以元素个数计（CNN 模型表所列）。"
+    ),
+    "activation_factor": _field(
+        "number",
+        "Copies kept of each such element: 2 with in-place activations, 3 without.",
+        "每个元素保留的份数：原位激活为 2，否则为 3。",
+        3,
+        low=1,
+        high=20,
+    ),
+    "fused_loss": _field("bool", "The loss is computed in pieces: no whole logits.", "分块计算损失，不保存完整 logits。", False),
+    "logits_copies": _field(
+        "number",
+        "fp32 tensors of logits at once: logits and their gradient.",
+        "同时存在的 fp32 logits 张量数：logits 与其梯度。",
+        2,
+        low=0,
+        high=10,
+    ),
+    "kv_precision": _field(
+        "choice", "Format of the KV cache. Default: 16-bit.", "KV 缓存格式。默认 16 位。", choices=("fp32", "fp16", "bf16", "fp8", "int8")
+    ),
+    "sliding_window": _field("count", "Tokens that the KV cache keeps at most.", "KV 缓存最多保留的 token 数。", high=10**9),
+    "kv_latent_size": _field(
+        "count", "MLA: elements of the compressed latent a token and layer.", "MLA：每 token 每层压缩隐向量的元素数。", high=10**6
+    ),
+    "framework_overhead_bytes": _field(
+        "size",
+        "CUDA context, kernels and communication. Default: 0.47 GiB, and 1.5 GiB more with several GPUs.",
+        "CUDA 上下文、内核与通信占用。默认 0.47 GiB，多 GPU 时再加 1.5 GiB。",
+    ),
+    "fragmentation_fraction": _field("number", "What the allocator loses to fragments.", "分配器碎片损失比例。", 0.05, low=0, high=0.5),
+    "target_fraction": _field(
+        "number", "Share of the memory that may be used at the peak.", "峰值可占用的显存比例。", 0.80, low=0.01, high=1
+    ),
+}
+
+# The same fields as the config.json of a published model names them.
+ALIASES = {
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "num_key_value_heads": "kv_heads",
+    "intermediate_size": "ffn_size",
+    "tie_word_embeddings": "tied_embeddings",
+}
+_COUNT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?(?:e\+?[0-9]{1,2})?)\s*([kmbgt])?\s*$", re.IGNORECASE)
+_POWERS = {"k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
+LIMIT = 10**18
+
+
+def parse_count(value):
+    """A whole number of 8, 8.0, "8", "8.03B", "1e9"; None when it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        match = _COUNT.match(value) if len(value) <= 40 else None
+        if not match:
+            return None
+        value = float(match.group(1)) * _POWERS.get((match.group(2) or "").lower(), 1)
+    if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value < LIMIT:
+        return None
+    return int(round(value)) if abs(value - round(value)) < 1e-6 * max(value, 1) else None
+
+
+def _convert(row, value):
+    """(value, None) or (None, what was wanted)."""
+    kind, low, high = row["type"], row["low"], row["high"]
+    if kind == "choice":
+        return (value, None) if isinstance(value, str) and value in row["choices"] else (None, "one of " + ", ".join(row["choices"]))
+    if kind == "bool":
+        return (value, None) if isinstance(value, bool) else (None, "true or false")
+    if kind == "size":
+        size = workload.parse_size(value)
+        return (size, None) if size is not None else (None, 'a size in bytes or with a unit such as "1.5 GiB"')
+    if kind == "count":
+        found, low = parse_count(value), 1 if low is None else low
+        wanted = "a whole number"
+    else:
+        found, wanted = workload.as_number(value), "a number"
+    if found is None or found < low or high is not None and found > high:
+        limits = "from %g to %g" % (low, high) if high is not None else "of at least %g" % low
+        return None, "%s %s%s" % (wanted, limits, ', such as 8e9 or "8B"' if row is MODEL_SPEC["parameters"] else "")
+    return found, None
+
+
+def read(model, form=None):
+    """(fields of the model, normalised form) of what somebody wrote. Fields of the form may stand among those of the model.
+
+    PlanError with every wrong or unknown field. Fields that weren't given are in neither.
+    """
+    if not isinstance(model, dict):
+        raise PlanError("the model must be a map of fields (docs/vram.md), not %s" % type(model).__name__)
+    if form is not None and not isinstance(form, dict):
+        raise PlanError("the workload form must be a map of fields, not %s" % type(form).__name__)
+    fields, problems, own = {}, [], dict(form or {})
+    for written in sorted(model, key=str):
+        name, value = ALIASES.get(written, written) if isinstance(written, str) else written, model[written]
+        if name != written and name in model:
+            problems.append("%s and %s are the same field: give one" % (written, name))
+            continue
+        row = MODEL_SPEC.get(name) if isinstance(name, str) else None
+        if row is None and name in workload.ARGUMENT_SPEC:
+            own[name] = value
+        elif row is None:
+            names = [*MODEL_SPEC, *workload.ARGUMENT_SPEC]
+            problems.append("%s is no field of a model%s" % (" ".join(str(name).split())[:80], nearest(str(name), names)))
+        elif value is not None and value != "":
+            found, wanted = _convert(row, value)
+            if wanted:
+                problems.append("%s must be %s, not %s" % (name, wanted, repr(value)[:80]))
+            else:
+                fields[name] = found
+    normalised, form_problems = workload.normalise(own)
+    problems += form_problems
+    if problems:
+        raise PlanError("; ".join(problems))
+    return fields, normalised

@@ -1,0 +1,61 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The playbook measure with a real fio: announced, measured, kept, judged; nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from playbook_site import LOCAL, Site
+
+pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="no fio")
+
+SMALL = {"measure_storage_quick": True, "measure_storage_size_bytes": "4 MiB", "measure_storage_numjobs": 2, "measure_storage_file_count": 20,
+         "measure_storage_runtime_seconds": 2}
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path)
+    (made.folder / "data").mkdir()
+    data = str(made.folder / "data")
+    form = {"kind": "training", "dataset_path": data, "input_sample_bytes": "100 KB", "dataset_layout": "files", "checkpoints_path": data,
+            "checkpoint_bytes": "1 MB", "checkpoint_interval_minutes": 60}
+    made.inventory({"a": dict(LOCAL, measure_storage_path=data)}, dict(SMALL, gpu_audit_policy="training", gpu_audit_workload=form))
+    return made
+
+
+def test_measured_then_judged(site):
+    done = site.play("measure")
+    assert done.returncode == 0 and "a: storage_benchmark in %s: at most" % (site.folder / "data") in done.stdout, done.stdout
+    assert list((site.folder / "data").iterdir()) == []
+    (path,) = site.output.glob("measurements/a/storage_benchmark-*.json")
+    kept = json.loads(path.read_text())
+    assert kept["result"]["small_file_bytes_per_second"] > 0 and kept["result"]["jobs"]["small_files"]["file_size_bytes"] == 100000
+    assert site.play("audit").returncode == 0
+    entry = site.report()["hosts"][0]
+    found = {finding["check"]: finding for finding in entry["findings"]}
+    # The page cache answers this little: whatever came out, a cached figure is never given as a disk's.
+    if kept["result"]["cached"]:
+        assert "storage.read_bytes_per_second" not in entry["metrics"]
+    assert entry["metrics"]["storage.checkpoint_write_bytes_per_second"] > 0 and found["storage.checkpoint_stall_fraction"]["status"] == "pass"
+    assert found["storage.benchmark_differences"]["status"] == "warn" and "quick" in found["storage.benchmark_differences"]["message"]
+    page = (site.latest / "report.html").read_text()
+    assert "storage_benchmark" in page and "Closing record" in page
+
+
+def test_check_only_announces(site):
+    done = site.play("measure", "--check")
+    assert done.returncode == 0 and "writes up to" in done.stdout, done.stdout
+    assert list((site.folder / "data").iterdir()) == [] and not list(site.output.glob("measurements/a/*"))
+
+
+def test_a_directory_that_is_not_there_is_kept_as_a_failure_and_judging_goes_on(site):
+    (site.folder / "data").rmdir()
+    done = site.play("measure")
+    assert done.returncode == 0, done.stdout
+    (path,) = site.output.glob("measurements/a/storage_benchmark-*.json")
+    assert str(site.folder / "data") in json.loads(path.read_text())["error"]
+    assert site.play("audit").returncode == 0

@@ -1,0 +1,121 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The seam of measuring: announced, run as a job, waited for through lost connections, kept, and found by the audit."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+from measuring_site import MeasuringSite
+from playbook_site import LOCAL
+
+RESULT = {"read_bytes_per_second": 3 * 10**9, "cached": False}
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - trainops.gpu_audit.storage_benchmark:
+        path: "{{ target }}"
+        seconds: "{{ seconds | default(1) }}"
+      register: measured
+    - ansible.builtin.debug: {var: measured}
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    machine = pathlib.Path("/etc/machine-id")
+    made = MeasuringSite(tmp_path, machine.read_text().strip() if machine.exists() else None)
+    made.stand_in("storage_benchmark", RESULT)
+    made.stand_in("workload_probe", {"outcome": "completed"})
+    made.own_play(PLAY)
+    return made
+
+
+def jobs_left(site):
+    """What async left in the home of the host's user."""
+    folder = site.folder / "home" / ".ansible_async"
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_measured_kept_and_nothing_left(site):
+    site.inventory({"a": dict(LOCAL, target="/data")})
+    done = site.play("own.yml")
+    assert done.returncode == 0, done.stdout
+    assert "a: storage_benchmark in /data: at most 1 s, writes up to 1.00 GiB; a stand-in" in done.stdout
+    ((file, kept),) = site.measurements()
+    assert file.startswith("storage_benchmark-") and kept["result"] == RESULT and kept["target"] == "/data" and kept["name"] == "a"
+    assert kept["machine_id"] == site.machine_id and kept["started"] <= kept["finished"]
+    assert '"changed": false' in done.stdout and file in done.stdout
+    assert jobs_left(site) == [] and not list(site.output.glob("measurements/a/.pending*"))
+
+
+def test_check_mode_only_announces(site):
+    site.inventory({"a": dict(LOCAL, target="/data")})
+    done = site.play("own.yml", "--check")
+    assert done.returncode == 0 and "writes up to 1.00 GiB" in done.stdout, done.stdout
+    assert site.runs_of("storage_benchmark") == 0 and site.measurements() == []
+
+
+@pytest.mark.parametrize(("target", "words"), [("/broken", "the disk broke"), ("/refused", "refused is no directory")])
+def test_a_failure_is_kept_too(site, target, words):
+    site.inventory({"a": dict(LOCAL, target=target)})
+    done = site.play("own.yml")
+    assert done.returncode == 2 and words in done.stdout
+    ((_file, kept),) = site.measurements()
+    assert kept["error"] == words and kept["machine_id"] == site.machine_id and "result" not in kept
+
+
+def test_a_lost_connection_loses_nothing(site):
+    site.inventory({"a": {"ansible_connection": "flaky", "target": "/data", "seconds": 4}})
+    with subprocess.Popen(site.command("own.yml"), cwd=site.folder, env=site.environment(), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        until(lambda: list(site.output.glob("measurements/a/.pending*")))
+        (site.folder / "away").touch()
+        until((site.folder / "missed").exists)
+        (site.folder / "away").unlink()
+        output = run.communicate(timeout=60)[0]
+    assert run.returncode == 0 and "out of reach, the job goes on: Connection timed out" in output, output
+    assert site.runs_of("storage_benchmark") == 1 and [kept["result"] for _file, kept in site.measurements()] == [RESULT]
+
+
+def test_a_controller_that_dies_loses_nothing_the_next_run_takes_the_result_over(site):
+    site.inventory({"a": {"ansible_connection": "flaky", "target": "/data", "seconds": 4}})
+    with subprocess.Popen(site.command("own.yml"), cwd=site.folder, env=site.environment(), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        until(lambda: list(site.output.glob("measurements/a/.pending*")))
+        for pid in tree(run.pid):
+            os.kill(pid, signal.SIGKILL)
+    assert site.measurements() == []
+    done = site.play("own.yml")
+    assert done.returncode == 0 and '"resumed": true' in done.stdout, done.stdout
+    assert site.runs_of("storage_benchmark") == 1 and [kept["result"] for _file, kept in site.measurements()] == [RESULT]
+    assert site.play("own.yml").returncode == 0 and site.runs_of("storage_benchmark") == 2
+
+
+def tree(pid):
+    """A process and all below it, the parents first: workers of newer versions have a session of their own."""
+    found = [pid]
+    for one in found:
+        found += [int(word) for task in pathlib.Path("/proc/%d/task" % one).glob("*/children") for word in task.read_text().split()]
+    return found
+
+
+def until(holds, seconds=30):
+    """Wait for a condition."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_the_playbook_without_anything_to_measure_says_what_to_set(site):
+    site.inventory({"a": LOCAL})
+    done = site.play("measure")
+    assert done.returncode == 0 and "Set measure_storage_path" in done.stdout, done.stdout
+    assert site.runs_of("storage_benchmark") == 0 and site.measurements() == []

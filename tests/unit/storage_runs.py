@@ -1,0 +1,81 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Runs the module storage_benchmark as a host does, with the real fio or a stand-in, and looks for what it left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+
+import conftest
+
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
+
+FIO = shutil.which("fio")
+SMALL = {"size_bytes": 1 << 20, "numjobs": 2, "runtime_seconds": 2, "file_count": 20, "sample_bytes": 5000}
+_RUN = """
+import json, sys
+from ansible.module_utils import basic
+basic._ANSIBLE_ARGS = sys.argv[1].encode()
+basic._ANSIBLE_PROFILE = "legacy"
+from ansible_collections.trainops.gpu_audit.plugins.modules import storage_benchmark
+storage_benchmark.main()
+"""
+
+
+def start(before=(), check=False, **options):
+    """The module, started; `before`: a program to run it through (setpriv)."""
+    arguments = json.dumps({"ANSIBLE_MODULE_ARGS": dict(options, _ansible_check_mode=check)})
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path), PYTHONDONTWRITEBYTECODE="1")
+    return subprocess.Popen([*before, sys.executable, "-c", _RUN, arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=environment, cwd=str(conftest.ROOT))
+
+
+def run(before=(), check=False, **options):
+    """The module's answer."""
+    process = start(before, check, **options)
+    out, error = process.communicate(timeout=120)
+    assert out.strip().startswith("{"), error
+    return json.loads(out)
+
+
+def measured(**options):
+    answer = run(**options)
+    assert not answer.get("failed"), answer["msg"]
+    return answer["measurement"]
+
+
+def stand_in(folder, script):
+    """A program `fio` in a folder: `script` is shell, REAL in it the real fio; it answers --version."""
+    path = folder / "fio"
+    path.write_text('#!/bin/sh\n[ "$1" = --version ] && { echo fio-3.33; exit; }\nREAL=%s\n%s\n' % (FIO, script))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    return str(path)
+
+
+def programs_left():
+    """Processes of any test of this module that are still there."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if storage_folder.MARK_VARIABLE.encode() + b"=" in file.read():
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(true, seconds=20):
+    """Whether `true()` came true."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if true():
+            return True
+        time.sleep(0.02)
+    return bool(true())

@@ -1,0 +1,205 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Judging what storage_benchmark measured: need, small files, checkpoints, cached results, closeness to the real load."""
+
+from __future__ import annotations
+
+import judging
+import pytest
+
+GIB, MB, GB = 2**30, 10**6, 10**9
+FORM = {"samples_per_second_per_gpu": 100, "input_sample_bytes": 150000, "dataset_path": "/data/dataset"}
+# 100 samples/s x 8 GPUs x 150 kB
+NEEDED = 120 * MB
+
+
+def measured(form=None, jobs=None, model="h100", **result):
+    """(document, inputs) of an eight-GPU host whose storage test gave `result`; other measurements as usual."""
+    document, inputs = judging.host(model)
+    inputs["workload"] = dict(inputs["workload"], **FORM, **(form or {}))
+    storage = next(entry for entry in document["measurements"] if entry["module"] == "storage_benchmark")
+    storage["result"] = dict({"read_bytes_per_second": 10 * NEEDED, "cached": False, "quick": False, "jobs": jobs or {}}, **result)
+    return document, inputs
+
+
+def found(check, *args, **kwargs):
+    return judging.finding(judging.judged(*measured(*args, **kwargs)), check)
+
+
+def absent(entry, check):
+    return check not in [finding["check"] for finding in entry["findings"]]
+
+
+def sequential(**more):
+    return dict({"block_size_bytes": 2**20, "size_bytes": 4 * GIB, "file_count": 4, "file_size_bytes": 4 * GIB, "engine": "psync"}, **more)
+
+
+def small(**more):
+    return dict({"block_size_bytes": 150000, "file_size_bytes": 150000, "file_count": 20000, "engine": "psync"}, **more)
+
+
+# --- need ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ratio, expected", [(0.99, "fail"), (1, "warn"), (1.24, "warn"), (1.25, "pass")])
+def test_read_speed_against_the_need(ratio, expected):
+    assert found("storage.read_headroom_ratio", read_bytes_per_second=round(ratio * NEEDED))["status"] == expected
+
+
+def probed(document, **result):
+    next(entry for entry in document["measurements"] if entry["module"] == "workload_probe")["result"].update(result)
+
+
+def test_the_need_comes_from_the_probe_where_the_form_lacks_it():
+    document, inputs = measured(read_bytes_per_second=1200 * MB)
+    del inputs["workload"]["samples_per_second_per_gpu"]
+    inputs["workload"]["batch_size"] = 100
+    # 100 samples in 2 s of which half is waiting: without waiting 100 samples/s.
+    probed(document, iteration_seconds={"mean": 2.0}, data_wait_fraction=0.5)
+    entry = judging.judged(document, inputs)
+    assert entry["metrics"]["storage.needed_bytes_per_second"] == NEEDED
+    assert entry["metrics"]["storage.read_headroom_ratio"] == 10
+
+
+def test_without_form_and_probe_the_need_is_unknown():
+    document, inputs = measured()
+    del inputs["workload"]["samples_per_second_per_gpu"]
+    finding = judging.finding(judging.judged(document, inputs), "storage.read_headroom_ratio")
+    assert finding["status"] == "unknown" and "samples_per_second_per_gpu" in finding["message"]
+
+
+@pytest.mark.parametrize("label, word", [("cached", "cached"), ("memory", "lies in memory")])
+def test_a_result_out_of_memory_is_never_a_disks_speed(label, word):
+    document, inputs = measured(jobs={"dataset_read": sequential(buffered_label=label)}, cached=True, read_bytes_per_second=99 * GB)
+    entry = judging.judged(document, inputs)
+    finding = judging.finding(entry, "storage.read_headroom_ratio")
+    assert finding["status"] == "unknown" and word in finding["message"] and finding["advice"]
+    assert "storage.read_bytes_per_second" not in entry["metrics"]
+
+
+def test_cached_without_labels_of_the_jobs_counts_for_all():
+    assert found("storage.read_headroom_ratio", cached=True)["status"] == "unknown"
+
+
+def test_buffered_reads_off_the_disk_count():
+    assert found("storage.read_headroom_ratio", jobs={"dataset_read": sequential(buffered_label="buffered")})["status"] == "pass"
+
+
+# --- small files ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout, sequential_status", [(None, "pass"), ("files", "fail"), ("shards", "pass")])
+def test_fast_in_sequence_and_slow_in_small_files_is_named(layout, sequential_status):
+    form = {"dataset_layout": layout} if layout else {}
+    document, inputs = measured(form, small_file_bytes_per_second=NEEDED // 4, jobs={"small_files": small(), "dataset_read": sequential()})
+    entry = judging.judged(document, inputs)
+    assert judging.status(entry, "storage.read_headroom_ratio") == sequential_status
+    if layout == "files":
+        assert "In sequence this storage is fast enough" in judging.finding(entry, "storage.read_headroom_ratio")["advice"]
+    finding = judging.finding(entry, "storage.small_file_headroom_ratio")
+    if layout == "shards":
+        assert finding["status"] == "not_applicable"
+    else:
+        assert finding["status"] == "warn" and "needed_bytes_per_second" in finding["message"]
+
+
+@pytest.mark.parametrize("ratio, expected", [(0.5, "warn"), (1.24, "warn"), (1.25, "pass")])
+def test_small_file_limits(ratio, expected):
+    assert found("storage.small_file_headroom_ratio", small_file_bytes_per_second=round(NEEDED * ratio))["status"] == expected
+
+
+# --- checkpoints ---------------------------------------------------------------------------------------------------------------------
+
+CHECKPOINTS = {"checkpoint_bytes": 100 * GB, "checkpoint_interval_minutes": 60}
+
+
+@pytest.mark.parametrize("seconds, expected", [(180, "pass"), (181, "warn"), (3599, "warn"), (3600, "fail")])
+def test_checkpoint_stall(seconds, expected):
+    finding = found("storage.checkpoint_stall_fraction", CHECKPOINTS, checkpoint_write_bytes_per_second=100 * GB / seconds)
+    assert finding["status"] == expected
+
+
+def test_a_checkpoint_interval_that_the_form_lacks():
+    form = {"checkpoint_bytes": 100 * GB, "checkpoint_interval_minutes": None}
+    finding = found("storage.checkpoint_stall_fraction", form, checkpoint_write_bytes_per_second=GB)
+    assert finding["status"] == "unknown" and "checkpoint_interval_minutes" in finding["message"]
+
+
+# --- what the data lies on -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind, layout, expected",
+    [
+        ("nvme", None, "pass"), ("ssd", None, "pass"), ("hdd", None, "warn"), ("hdd", "shards", "warn"), ("network", None, "pass"),
+        ("network", "shards", "pass"), ("network", "files", "warn"), ("unknown", None, "not_applicable"),
+    ],
+)
+def test_nvme_is_recommended(kind, layout, expected):
+    document, inputs = measured({"dataset_layout": layout} if layout else {})
+    for entry in document["facts"]["storage"]["paths"]:
+        entry["kind"] = kind
+    finding = judging.finding(judging.judged(document, inputs), "storage.dataset_medium")
+    assert finding["status"] == expected and (expected != "warn" or "NVMe" in judging.shipped("base")["checks"][finding["check"]]["advice"]["en"])
+
+
+# --- is the test close to the real load? ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "form, jobs, words",
+    [
+        ({"dataset_layout": "files"}, {"small_files": small()}, []),
+        ({"dataset_layout": "files"}, {"dataset_read": sequential()}, ["block_size_bytes", "file_size_bytes"]),
+        ({"dataset_layout": "files"}, {"small_files": small(file_size_bytes=150000 * 5)}, ["file_size_bytes"]),
+        ({"dataset_layout": "files"}, {"small_files": small(block_size_bytes=4096)}, ["block_size_bytes"]),
+        ({"dataset_layout": "files", "dataset_file_count": 10**6}, {"small_files": small(file_count=2000)}, ["file_count"]),
+        ({"dataset_layout": "files", "dataset_file_count": 10**6}, {"small_files": small(file_count=20000)}, []),
+        ({"dataset_layout": "files", "read_engine": "psync"}, {"small_files": small(engine="libaio")}, ["engine"]),
+        ({"dataset_layout": "files", "read_engine": "psync"}, {"small_files": small(engine="sync")}, []),
+        ({"dataset_layout": "shards", "dataset_file_bytes": 2**29}, {"dataset_read": sequential()}, []),
+        ({"dataset_layout": "shards", "dataset_file_bytes": 2**24}, {"dataset_read": sequential()}, ["file_size_bytes"]),
+    ],
+)
+def test_differences_from_the_real_load_are_named(form, jobs, words):
+    finding = found("storage.benchmark_differences", form, jobs)
+    assert finding["status"] == ("warn" if words else "pass") and finding["actual"] == len(words)
+    for word in words:
+        assert word in finding["message"]
+
+
+def test_a_quick_look_is_told():
+    finding = found("storage.benchmark_differences", {"dataset_layout": "files"}, {"small_files": small()}, quick=True)
+    assert finding["status"] == "warn" and "quick" in finding["message"]
+
+
+def test_without_a_sample_shape_there_is_nothing_to_compare():
+    finding = found("storage.benchmark_differences", {}, {"dataset_read": sequential()})
+    assert finding["status"] == "not_applicable"
+
+
+# --- several hosts, and hosts that weren't measured ----------------------------------------------------------------------------------
+
+
+def test_several_hosts_at_once_inform():
+    finding = found("storage.shared_read_ratio", hosts_at_once=4, shared={"alone_bytes_per_second": GB, "together_bytes_per_second": GB // 4})
+    assert (finding["status"], finding["actual"]) == ("pass", 0.25)
+
+
+def test_a_light_audit_lists_nothing_that_it_was_not_asked_for():
+    document, inputs = judging.host(measured=False)
+    entry = judging.judged(document, inputs)
+    optional = ["storage.small_file_headroom_ratio", "storage.checkpoint_stall_fraction", "storage.benchmark_differences", "workload.outcome",
+                "workload.data_wait_fraction", "workload.data_side", "workload.capped", "memory.swap_bytes_per_second", "vram.out_of_memory",
+                "vram.left_over_fraction", "memory.out_of_memory", "storage.shared_read_ratio"]
+    assert all(absent(entry, check) for check in optional) and not set(optional) & set(entry["absent"])
+    assert judging.status(entry, "storage.read_headroom_ratio") == "unknown"
+
+
+def test_a_failed_test_says_why():
+    document, inputs = measured()
+    storage = next(entry for entry in document["measurements"] if entry["module"] == "storage_benchmark")
+    del storage["result"]
+    storage["error"] = "fio: not found"
+    finding = judging.finding(judging.judged(document, inputs), "storage.read_headroom_ratio")
+    assert finding["status"] == "unknown" and "fio: not found" in finding["message"]

@@ -1,0 +1,151 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Waiting for a job through lost connections, what is announced, and the file that a measurement is kept in."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+
+import pytest
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measurement_store, measuring, run_directory
+
+NOW = datetime.datetime(2026, 11, 30, 12, 0, 30, tzinfo=datetime.timezone.utc)
+ANSWER = {"machine_id": "m1", "gpu_uuids": ["GPU-b", "GPU-a"], "measurement": {"read_bytes_per_second": 5}}
+FACTS = {"platform": {"machine_id": "m1"}, "gpu": {"gpus": [{"uuid": "GPU-a"}, {"uuid": "GPU-b"}]}}
+
+
+class Clock:
+    """Time that only passes by sleeping."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def sleep(self, seconds):
+        assert seconds > 0
+        self.now += seconds
+
+
+def waited(answers, limit=60, grace=100):
+    """(result, clock, lines said) of a job whose polls give these in turn, the last one again and again."""
+    clock, said, left = Clock(), [], list(answers)
+
+    def poll():
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return measuring.wait(poll, limit, grace, clock, clock.sleep, lambda elapsed, lost: said.append((elapsed, lost))), clock, said
+
+
+def test_a_job_is_waited_for():
+    result, clock, _said = waited([None, None, {"finished": 1}])
+    assert result == {"finished": 1} and clock.now == 2
+
+
+def test_lost_connections_are_ridden_out_and_told():
+    result, clock, said = waited([None] + [measuring.Lost("no route")] * 5 + [{"finished": 1}])
+    assert result == {"finished": 1} and clock.now < 60
+    assert said[0][1] == "no route"
+
+
+def test_a_long_job_is_asked_seldom_and_told_now_and_then():
+    asked = [None] * 60 + [{"finished": 1}]
+    _result, clock, said = waited(asked, limit=10000)
+    assert clock.now > 300 and 5 < len(said) < clock.now / 25 and all(lost is None for _elapsed, lost in said)
+
+
+def test_a_host_that_stays_away_is_given_up_and_its_job_may_be_fetched_later():
+    with pytest.raises(measuring.JobError, match="out of reach.*no route.*taken over") as caught:
+        waited([None, measuring.Lost("no route")])
+    assert caught.value.kept
+
+
+def test_a_job_without_an_end_is_given_up():
+    with pytest.raises(measuring.JobError, match="within 60 s") as caught:
+        waited([None])
+    assert not caught.value.kept
+
+
+def test_what_a_job_says_it_will_do_is_announced():
+    plan = measuring.plan_of({"plan": {"seconds": 240, "bytes_written": 16 * 2**30, "notes": ["a quick look"]}})
+    line = measuring.announcement("gpu-01", "storage_benchmark", "/data", plan)
+    assert line == "gpu-01: storage_benchmark in /data: at most 4 min, writes up to 16.0 GiB; a quick look"
+
+
+@pytest.mark.parametrize("answer", [{}, {"plan": None}, {"plan": {"seconds": "long"}}, {"plan": {"seconds": True}}, {"plan": {"seconds": -1}}])
+def test_nothing_without_an_end_is_started(answer):
+    with pytest.raises(ValueError, match="plan.seconds"):
+        measuring.plan_of(answer)
+
+
+def test_the_watchdog_leaves_a_module_time_to_end_by_itself():
+    assert measuring.time_limit(10) > 10 + 60 and measuring.time_limit(7200) > 7200 * 1.2
+
+
+def test_secrets_of_a_command_never_reach_the_file():
+    arguments = {"argv": ["/opt/venv/bin/python", "train.py", "--token=hunter2"], "environment": {"HF_TOKEN": "hunter2", "A": 1}, "chdir": "/w"}
+    document = measuring.document("h", "workload_probe", arguments, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:01:00Z")
+    assert "hunter2" not in json.dumps(document)
+    assert document["options"] == {"argv": {"program": "python", "arguments": 2}, "environment": ["A", "HF_TOKEN"], "chdir": "/w"}
+    assert document["target"] == "python"
+
+
+def test_a_result_is_kept_where_the_audit_finds_it(tmp_path):
+    document = measuring.document("h/1", "storage_benchmark", {"path": "/data"}, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:00:30Z")
+    path = measuring.store(str(tmp_path), document)
+    assert os.path.basename(path).startswith("storage_benchmark-20261130T120030Z-")
+    found, broken = measurement_store.read_all(str(tmp_path), "h/1")
+    assert (found, broken) == ([document], [])
+    current, stale = measurement_store.select(found, FACTS, NOW, 60)
+    assert current[0]["result"] == {"read_bytes_per_second": 5} and current[0]["gpu_uuids"] == ["GPU-a", "GPU-b"] and not stale
+
+
+def test_a_failure_is_kept_with_the_machine_that_was_seen_before(tmp_path):
+    failure = {"failed": True, "msg": "fio: not found"}
+    document = measuring.document(
+        "h", "storage_benchmark", {"path": "/d"}, failure, "2026-11-30T12:00:00Z", "2026-11-30T12:00:30Z", {"machine_id": "m1"}
+    )
+    assert document["error"] == "fio: not found" and "result" not in document
+    assert measurement_store.select([document], FACTS, NOW, 60)[0] == [document]
+
+
+def test_an_answer_without_a_measurement_is_a_failure():
+    assert "no measurement" in measuring.document("h", "m", {}, {"measurement": [1]}, "s", "f")["error"]
+
+
+def test_a_job_fetched_late_keeps_its_own_time():
+    answer = dict(ANSWER, finished_at="2026-11-29T00:00:00Z", started="nonsense")
+    document = measuring.document("h", "m", {}, answer, "2026-11-28T23:00:00Z", "2026-11-30T12:00:00Z")
+    assert (document["started"], document["finished"]) == ("2026-11-28T23:00:00Z", "2026-11-29T00:00:00Z")
+
+
+def test_a_running_job_is_remembered_and_forgotten(tmp_path):
+    arguments, note = {"path": "/data", "size_bytes": 5}, {"jid": "j1.2", "started": "2026-11-30T12:00:00Z", "seconds": 60}
+    assert measuring.pending(str(tmp_path), "h", "storage_benchmark", arguments) is None
+    measuring.remember(str(tmp_path), "h", "storage_benchmark", arguments, note)
+    found = measuring.pending(str(tmp_path), "h", "storage_benchmark", arguments)
+    assert found["jid"] == "j1.2" and measuring.same_request(found, arguments)
+    assert not measuring.same_request(found, dict(arguments, size_bytes=6))
+    assert measurement_store.read_all(str(tmp_path), "h") == ([], [])
+    measuring.forget(str(tmp_path), "h", "storage_benchmark", arguments)
+    measuring.forget(str(tmp_path), "h", "storage_benchmark", arguments)
+    assert measuring.pending(str(tmp_path), "h", "storage_benchmark", arguments) is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "trainops.gpu_audit/pending/1", "jid": 5}'])
+def test_a_broken_note_is_none(tmp_path, content):
+    measuring.remember(str(tmp_path), "h", "m", {"path": "/d"}, {"jid": "j", "started": "2026-11-30T12:00:00Z", "seconds": 1})
+    next(tmp_path.glob("measurements/h/.pending-*")).write_text(content)
+    assert measuring.pending(str(tmp_path), "h", "m", {"path": "/d"}) is None
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "measurements").write_text("a file")
+    with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
+        measuring.store(str(tmp_path), measuring.document("h", "m", {}, ANSWER, "s", "2026-11-30T12:00:00Z"))

@@ -1,0 +1,293 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Probes of a real program against the lab's driver: what it needed, what became of it, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from probing import HELPER, TOTAL, Lab, needs_compiler
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture
+def lab(tmp_path):
+    return Lab(tmp_path)
+
+
+def living(mark):
+    """Pids whose command line has `mark` in it, zombies and this process left out."""
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and int(folder.name) != os.getpid() and mark.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(mark, seconds=15):
+    until = time.monotonic() + seconds
+    while living(mark) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not living(mark)
+
+
+@pytest.mark.parametrize("peak", [0.79, 0.82, 0.86])
+def test_the_peak_is_what_the_program_took_and_what_the_driver_reserves_is_told_apart(lab, peak):
+    result = lab.workload("--peak", str(peak), "--steps", "6", "--step-seconds", "0.12")
+    gpu, = result["gpus"]
+    assert result["outcome"] == "completed" and result["exit_code"] == 0 and result["iterations"] == 6
+    assert gpu["memory_used_peak_bytes"] == int(TOTAL * peak) and gpu["memory_reserved_bytes"] == 500 << 20
+    assert gpu["memory_total_bytes"] == TOTAL and gpu["memory_job_peak_bytes"] == int(TOTAL * peak) and gpu["used_by_job"]
+    assert gpu["memory_start_peak_bytes"] < gpu["memory_used_peak_bytes"] and gpu["memory_other_bytes"] == 0
+    assert gpu["utilization_p90_fraction"] == 0.9 and gpu["power_mean_watts"] > 60 and gpu["temperature_max_celsius"] >= 40
+    assert max(value for value in result["series"]["gpu"]["0"]["memory_used_bytes"] if value) == int(TOTAL * peak)
+    assert len(result["series"]["t"]) == len(result["series"]["gpu"]["0"]["utilization_fraction"])
+
+
+def test_vram_that_fills_at_the_start(lab):
+    result = lab.workload("--mode", "fill", "--step-seconds", "0.25")
+    assert result["outcome"] == "oom_cuda" and result["exit_code"] == 1
+    assert result["out_of_memory"]["at_start"] and "CUDA out of memory" in result["out_of_memory"]["line"]
+    assert result["gpus"][0]["memory_start_peak_bytes"] == int(TOTAL * 0.99)
+
+
+def test_a_command_that_just_fails(lab):
+    result = lab.workload("--mode", "fail")
+    assert (result["outcome"], result["exit_code"], result["out_of_memory"]) == ("failed", 1, None)
+    assert "no such column" in result["output_tail"]
+
+
+def test_a_command_that_takes_too_long(lab):
+    result = lab.workload("--steps", "1000", timeout_seconds=1.5, grace_seconds=0.5)
+    assert result["outcome"] == "timeout" and result["stopped_for"] == "timeout" and result["signal"] == "SIGTERM"
+    assert result["iterations"] > 3 and result["duration_seconds"] < 10
+
+
+def test_a_command_that_stands_still_with_a_busy_gpu(lab):
+    result = lab.workload("--mode", "hang", hang_seconds=1.0, timeout_seconds=30, grace_seconds=0.5)
+    assert result["outcome"] == "hang" and result["iterations"] == 3 and result["gpus"][0]["utilization_p90_fraction"] == 1.0
+
+
+def test_quiet_work_before_the_first_iteration_is_no_hang(lab):
+    code = "import time\nuntil = time.time() + 4\nwhile time.time() < until: sum(range(1000))\n"
+    answer = lab.run([sys.executable, "-c", code], hang_seconds=2.0, timeout_seconds=30, iteration_pattern="step")
+    assert answer["measurement"]["outcome"] == "completed"
+
+
+def test_enough_iterations(lab):
+    result = lab.workload("--steps", "1000", "--step-seconds", "0.05", iterations=10, grace_seconds=1)
+    assert result["outcome"] == "stopped" and result["stopped_for"] == "iterations" and 10 <= result["iterations"] < 30
+    assert 0.04 < result["iteration_seconds"]["p50"] < 0.4
+
+
+def test_a_program_that_reserves_everything_on_purpose(lab, tmp_path):
+    (tmp_path / "vllm").mkdir()
+    (tmp_path / "vllm" / "__main__.py").write_text(
+        "import runpy, sys\nsys.argv[0] = %r\nrunpy.run_path(sys.argv[0], run_name='__main__')\n" % str(HELPER.parents[2] / "tests/lab/workload.py"))
+    words = ["--live", str(lab.live), "--total", str(TOTAL), "--mode", "reserve", "--peak", "0.92", "--steps", "4"]
+    result = lab.run([sys.executable, "-m", "vllm", *words], chdir=str(tmp_path))["measurement"]
+    assert result["outcome"] == "completed" and result["reservation"] == "vllm" and result["framework_peak_bytes"] is None
+    assert result["gpus"][0]["memory_used_peak_bytes"] == int(TOTAL * 0.92)
+
+
+def test_the_framework_s_own_figure(lab):
+    code = "print('peak memory: 12,288 MiB')"
+    result = lab.run([sys.executable, "-c", code], memory_pattern=r"peak memory: (?P<mib>[\d,]+) MiB", reserves="jax")["measurement"]
+    assert result["framework_peak_bytes"] == 12288 << 20 and result["reservation"] == "jax"
+
+
+def test_the_helper_splits_waiting_from_computing_and_reads_are_counted(lab, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    for number in range(4):
+        (data / ("%d.bin" % number)).write_bytes(os.urandom(1 << 20))
+    result = lab.workload("--data", str(data), "--steps", "10", "--wait-seconds", "0.09", "--step-seconds", "0.03", "--utilization", "35",
+                          iteration_pattern=None, environment={"PYTHONPATH": str(HELPER)})
+    assert result["iterations"] == 10 and 0.55 < result["data_wait_fraction"] < 0.9
+    assert result["epoch_source"] == "measured" and result["epoch_seconds"] > 1.1
+    assert 10 << 20 <= result["read_call_bytes"] < 40 << 20
+
+
+def test_others_that_hold_vram_are_told_and_not_counted_as_the_job_s(lab):
+    lab.scenario(used=3 << 30, processes="1:%d:other" % (3 << 30))
+    result = lab.run([sys.executable, "-c", "import time; time.sleep(0.5)"])["measurement"]
+    assert [(one["pid"], one["used_memory_bytes"]) for one in result["leftovers"]] == [(1, 3 << 30)]
+    gpu, = result["gpus"]
+    assert gpu["memory_other_bytes"] == 3 << 30 and gpu["memory_job_peak_bytes"] is None and gpu["used_by_job"] is None
+
+
+def test_only_visible_gpus_are_in_the_result_but_all_in_the_machine_s_list(lab):
+    lab.scenario(count=2)
+    answer = lab.run([sys.executable, "-c", "pass"], environment={"CUDA_VISIBLE_DEVICES": "1"})
+    assert [gpu["index"] for gpu in answer["measurement"]["gpus"]] == [1] and len(answer["gpu_uuids"]) == 2
+
+
+def test_clock_events_sm_activity_and_mig(lab):
+    lab.scenario(extra="throttle = 0x40\ngpm.sm_util = 37.5\n")
+    # The second look at SM activity comes two seconds after the first.
+    gpu, = lab.run([sys.executable, "-c", "import time; time.sleep(2.4)"])["measurement"]["gpus"]
+    assert gpu["clock_event_seconds"]["hw_thermal_slowdown"] > 1.5 and gpu["sm_activity_mean_fraction"] == 0.375
+    lab.scenario(extra="mig.mode = 1 1\nmig.max = 2\nmig.0.uuid = MIG-a\nmig.0.memory.total = 1000\nmig.0.memory.used = 400\nmig.1.uuid = MIG-b\n"
+                       "mig.1.memory.total = 1000\nmig.1.memory.used = 300\nmemory.reserved = 0\n")
+    first, second = lab.run([sys.executable, "-c", "import time; time.sleep(0.3)"])["measurement"]["gpus"]
+    assert (first["mig_uuid"], first["memory_used_peak_bytes"], second["mig_uuid"]) == ("MIG-a", 400, "MIG-b")
+    assert first["uuid"] == second["uuid"] and first["uuid"].startswith("GPU-0")
+
+
+def test_a_driver_that_hangs_in_the_middle_costs_the_samples_and_not_the_watch(lab):
+    lab.scenario(extra="utilization = @steps 0:10 5; 1:!HANG\n")
+    began = time.monotonic()
+    result = lab.run([sys.executable, "-c", "import time; time.sleep(2.5); print('done')"])["measurement"]
+    assert result["outcome"] == "completed" and "done" in result["output_tail"] and time.monotonic() - began < 20
+    assert 3 <= result["sampler"]["samples"] < 16
+
+
+def test_no_driver_is_told(lab):
+    (lab.folder / "scenario.conf").unlink()
+    result = lab.run(["/bin/true"])["measurement"]
+    assert result["gpus"] == [] and any(note == "GPUs not sampled: Driver Not Loaded" for note in result["notes"])
+    assert result["outcome"] == "completed" and result["limiter"] is None
+
+
+def test_daemons_are_ended_with_the_command(lab):
+    result = lab.workload("--mode", "daemons", "--steps", "2")
+    assert result["outcome"] == "completed" and any("still running" in note for note in result["notes"])
+    assert not living("gpu-audit-lab-daemon")
+
+
+@pytest.mark.parametrize("who", ["caller", "guard", "watch"])
+def test_whoever_is_killed_nothing_is_left(lab, tmp_path, who):
+    mark = "gpu-audit-mark-%d-%s" % (os.getpid(), who)
+    code = ("import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+            "if os.fork() == 0:\n os.setsid()\n if os.fork(): os._exit(0)\n"
+            "open(%r, 'a').write('x')\ntime.sleep(300)" % str(tmp_path / "started"))
+    process = lab.start([sys.executable, "-c", code, mark], timeout_seconds=60)
+    until = time.monotonic() + 20
+    while not ((tmp_path / "started").exists() and len((tmp_path / "started").read_text()) == 2) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(living(mark)) >= 3                  # the caller's own command line has the mark as well
+    victim = process.pid if who == "caller" else child_named("gpu-audit-%s" % who, process.pid)
+    os.kill(victim, signal.SIGKILL)
+    out = process.communicate(timeout=30)[0]
+    assert gone(mark), living(mark)
+    assert who == "caller" or "probe_error" in out
+    assert not list(lab.folder.glob("gpu-audit-probe-*"))
+
+
+def child_named(name, root):
+    """The pid of the process below `root` with this name."""
+    parents = {}
+    for folder in pathlib.Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                text = (folder / "stat").read_text()
+            except OSError:
+                continue
+            parents[int(folder.name)] = (int(text.rpartition(")")[2].split()[1]), text[text.index("(") + 1:text.rindex(")")])
+    for pid, (parent, comm) in parents.items():
+        above = pid
+        while above in parents and above != root:
+            above = parents[above][0]
+        if comm == name and above == root:
+            return pid
+    raise AssertionError("no process %s" % name)
+
+
+def test_a_lost_reader_ends_the_probe(lab):
+    mark = "gpu-audit-mark-%d-lost" % os.getpid()
+    code = "from gpu_audit_utils.measure import probe\nprobe.run({'argv': ['/bin/sleep', '300', %r][:2], 'environment': {'MARK': %r}})" % (mark, mark)
+    process = subprocess.Popen([sys.executable, "-c", code, mark], env=lab.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 20
+    while time.monotonic() < until and not sleeping(process.pid):
+        time.sleep(0.05)
+    job = sleeping(process.pid)
+    process.stdout.close()
+    process.wait(20)
+    assert job and not any(pathlib.Path("/proc/%d/cmdline" % pid).exists() for pid in job)
+
+
+def sleeping(root):
+    try:
+        return [child_named("sleep", root)]
+    except AssertionError:
+        return []
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"argv": ["/no/such"]}, "argv: no program /no/such"), ({"argv": ["no-such-program"]}, "no program no-such-program in PATH"),
+    ({"argv": ["/etc/passwd"]}, "/etc/passwd is not executable"), ({"argv": ["/bin/true"], "chdir": "/no/folder"}, "chdir: /no/folder: No such file"),
+    ({"argv": ["/bin/true"], "run_as": "nobody-here"}, "there is no user nobody-here")])
+def test_a_command_that_can_t_start_says_why(lab, options, words):
+    result = lab.run(**options)["measurement"]
+    assert result["outcome"] == "not_started" and words in result["error"]
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"argv": []}, "argv: a list of words"), ({"argv": ["x"], "interval_seconds": 0}, "interval_seconds: 0 is not between"),
+    ({"argv": ["x"], "iteration_pattern": "("}, "iteration_pattern: '(' is no regular expression"), ({"argv": ["x"], "chdir": "a"}, "not an absolute"),
+    ({"argv": ["x"], "memory_pattern": "x"}, "exactly one group")])
+def test_a_wrong_option_is_one_sentence(lab, options, words):
+    assert words in lab.run(**options)["probe_error"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a command as another user")
+def test_run_as(lab):
+    code = "import os, tempfile; print(os.getuid(), os.environ['HOME']); open(os.environ['GPU_AUDIT_PROBE_FILE'], 'a').write('{\"iteration\": 1}\\n')"
+    result = lab.run(["/usr/bin/env", "python3", "-c", code], run_as="nobody", environment={"PATH": "/usr/bin:/bin"})["measurement"]
+    assert result["outcome"] == "completed" and result["output_tail"].startswith("65534 ") and result["iterations"] == 1
+
+
+def test_nothing_of_the_command_is_kept_unless_asked_for(lab):
+    result = lab.run(["/bin/echo", "secret"], environment={"TOKEN": "abc"}, output_tail_bytes=0)["measurement"]
+    assert "secret" not in str(result) and "abc" not in str(result)
+    kept = lab.run(["/bin/echo", "secret"], keep_command=True)["measurement"]
+    assert kept["command"]["argv"] == ["/bin/echo", "secret"] and kept["output_tail"] == "secret\n"
+
+
+def memory_group():
+    """A new cgroup v1 memory group below our own, None where there can't be one."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        dummy, kinds, path = line.split(":", 2)
+        if "memory" in kinds.split(","):
+            folder = pathlib.Path("/sys/fs/cgroup/memory") / path.strip("/") / ("gpu-audit-test-%d" % os.getpid())
+            try:
+                folder.mkdir()
+                return folder
+            except OSError:
+                return None
+    return None
+
+
+def test_the_oom_killer_of_the_kernel(lab):
+    group = memory_group()
+    if group is None:
+        pytest.skip("no memory cgroup can be made here")
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(160 << 20))
+        argv = ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(group / "cgroup.procs"), sys.executable, str(HELPER.parents[2] / "tests/lab/workload.py"),
+                "--live", str(lab.live), "--mode", "eat"]
+        result = lab.run(argv, timeout_seconds=60)["measurement"]
+        assert (result["outcome"], result["signal"]) == ("oom_host", "SIGKILL"), result["notes"]
+        assert result["out_of_memory"]["kills"] >= 1
+    finally:
+        for dummy in range(50):
+            try:
+                group.rmdir()
+                break
+            except OSError:
+                time.sleep(0.05)
+
+
+def test_a_sigkill_of_somebody_else_is_no_lack_of_memory(lab):
+    result = lab.run(["/bin/sh", "-c", "kill -9 $$"])["measurement"]
+    assert (result["outcome"], result["signal"], result["out_of_memory"]) == ("failed", "SIGKILL", None)
