@@ -61,7 +61,8 @@ class ActionModule(ActionBase):
         result = {"msg": lines, "_ansible_verbose_always": True}
         unusable = auditing.nothing_judged(report)
         if unusable:
-            result.update(failed=True, msg=verdict_table.clean(complaints.say("no host could be judged: %s" % unusable, language), 1000), table=lines)
+            said = complaints.say("no host could be judged: %s" % unusable, language)
+            result.update(failed=True, msg=verdict_table.clean(said, 1000), table=lines)
         return result
 
 

@@ -86,7 +86,8 @@ def _check_overrides(run, names, overrides, policies):
                 policy.apply_thresholds(found["policy"], overrides.get("thresholds"))
             except policy.PolicyError as error:
                 said = [str(error)]
-            said += ["gpu_audit_waivers: " + problem for problem in waivers.strangers(overrides.get("waivers"), found["policy"].get("checks", {}))]
+            strangers = waivers.strangers(overrides.get("waivers"), found["policy"].get("checks", {}))
+            said += ["gpu_audit_waivers: " + problem for problem in strangers]
         if said:
             raise run_directory.RunDirectoryError("%s. Nothing was judged, the report stays as it was" % said[0])
 

@@ -214,9 +214,8 @@ def _unasked(entries, checks):
     for index, entry in enumerate(entries):
         if not entry["findings"]:
             continue
-        open_items = {
-            checks[finding["check"]]["item"] for finding in entry["findings"] if finding["status"] == "unknown" and finding["check"] in checks
-        }
+        unknown = [finding["check"] for finding in entry["findings"] if finding["status"] == "unknown"]
+        open_items = {checks[name]["item"] for name in unknown if name in checks}
         for item in entry["unanswered"]:
             if item in CHECKLIST and item not in open_items:
                 groups.setdefault((item, entry["policy"]), []).append(index)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What is wrong with variables, forms, policies and documents, in Chinese.
 
-Such a sentence is written in English where the mistake is found, and stored so: the run may be judged again in another language. It is said in
-Chinese here, when somebody reads it. A test holds that each one has its line in the table; the words of hosts and tools stay as they are.
+Such a sentence is written in English where the mistake is found, and stored so: the run may be judged again in another language. It is said
+in Chinese here, when somebody reads it. A test holds that each one has its line in the table; the words of hosts and tools stay as they are.
 """
 
 from __future__ import annotations

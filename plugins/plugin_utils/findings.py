@@ -276,7 +276,9 @@ def _one_line(text):
 def evidence_value(entry, language):
     """The value of an evidence entry for people; names that end in a unit are printed in it."""
     what = str(entry["what"])
-    unit = "bytes_per_second" if what.endswith("bytes_per_second") else "bytes" if what.endswith(("_bytes", " bytes")) or what == "bytes" else ""
+    unit = "bytes_per_second" if what.endswith("bytes_per_second") else ""
+    if what.endswith(("_bytes", " bytes")) or what == "bytes":
+        unit = "bytes"
     if entry.get("source") == "statvfs" and isinstance(entry["value"], int):
         unit = "bytes"
     if isinstance(entry["value"], float) and 0 <= entry["value"] <= 1 and str(entry.get("source")).startswith("workload_probe"):

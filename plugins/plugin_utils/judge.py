@@ -176,7 +176,9 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     entry["errors"] += [
         {
             "kind": "policy",
-            "message": messages.text(language, "absent.nothing_asked", item=messages.text(language, "item." + item), policy=entry["policy"]),
+            "message": messages.text(
+                language, "absent.nothing_asked", item=messages.text(language, "item." + item), policy=entry["policy"]
+            ),
         }
         for item, status in statuses.items()
         if status == "unknown" and item in policy_module.CHECKLIST and item not in asked

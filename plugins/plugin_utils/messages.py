@@ -376,8 +376,8 @@ TABLE = {
         "详情说明了文档的问题。请重新审计这些主机。",
     ),
     "cause.advice.error.settings": (
-        "Correct the variable or policy that the detail names (inventory, group_vars, host_vars, -e), then audit again or, for a stored run, "
-        "rejudge. Nothing is wrong with the hosts.",
+        "Correct the variable or policy that the detail names (inventory, group_vars, host_vars, -e), then audit again or, for a stored "
+        "run, rejudge. Nothing is wrong with the hosts.",
         "更正详情所指的变量或策略（清单、group_vars、host_vars 或 -e），然后重新审计；对已存储的运行则重新评判。问题不在主机。",
     ),
     "cause.advice.error.no_python": (

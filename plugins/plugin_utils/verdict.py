@@ -47,7 +47,10 @@ def asked(checks):
 
 
 def checklist(findings, items, asked_items=CHECKLIST):
-    """{item: status}: always the five, others where the policy has checks on them. `items` maps check id to item; `asked_items`: asked()."""
+    """{item: status}: always the five, others where the policy has checks on them.
+
+    `items` maps check id to item; `asked_items` is what asked() gives.
+    """
     grouped = {}
     for finding in findings:
         grouped.setdefault(items[finding["check"]], []).append(finding)
