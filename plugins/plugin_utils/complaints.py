@@ -111,6 +111,7 @@ TABLE = (
     ("a number of seconds above 0 and up to {limit}", "大于 0 且不超过 {limit} 的秒数"),
     ("true or false", " true 或 false"),
     ("one of {names}", "下列之一：{names}"),
+    ("seconds by number of GPUs, for example {example}", "以 GPU 数量为键的秒数，例如 {example}"),
     ("a list of texts", "文本列表"),
     ("a list of {names}", "由下列值组成的列表：{names}"),
     ("an absolute path", "绝对路径"),

@@ -15,8 +15,10 @@ KNOWN = frozenset((
     "gpu_audit_thresholds", "gpu_audit_output_dir",
     # The playbooks and the gate.
     "gpu_audit_hosts", "gpu_audit_serial", "gpu_audit_run", "gpu_audit_rejudge_dir", "gpu_audit_gate",
+    # The playbook plan, and the file beside a training loop.
+    "gpu_audit_model", "gpu_audit_plan_file", "gpu_audit_probe",
     # What the roles register.
-    "gpu_audit_collected", "gpu_audit_judged",
+    "gpu_audit_collected", "gpu_audit_judged", "gpu_audit_plan",
 ))
 
 

@@ -46,7 +46,8 @@ def test_every_key_that_the_code_names_is_in_the_table_and_none_is_left_over():
     source = "\n".join(
         path.read_text(encoding="utf-8")
         for path in [*PLUGIN_UTILS.glob("*.py"), *(PLUGIN_UTILS / "metrics").glob("*.py")]
-        if path.name != "messages.py"
+        # A plan has a table of texts of its own.
+        if path.name != "messages.py" and not path.name.startswith("plan")
     )
     named = set(
         re.findall(r'"((?:absent|answer|finding|advice|word|verdict|reason|invalid|cause|headline|purpose|item|status|note)\.[a-z_.]+)"', source)
