@@ -26,8 +26,8 @@ TABLE = (
     ("a policy is a map with name, extends and checks", "策略应为含 name、extends 和 checks 的映射"),
     ("nested too deep or too many entries", "嵌套过深或条目过多"),
     ("a key must be plain text", "键必须是纯文本"),
-    ("key \"{key}\" is given twice: remove one", "键“{key}”重复：请删去其一"),
-    ("a value can't be read: \"{value}\": write a plain number, word or text", "无法读取值“{value}”：请写普通的数字、单词或文本"),
+    ("key \"{key}\" is given twice: remove one", "键\u201c{key}\u201d重复：请删去其一"),
+    ("a value can't be read: \"{value}\": write a plain number, word or text", "无法读取值\u201c{value}\u201d：请写普通的数字、单词或文本"),
     ("must be text or {{en: ..., zh: ...}}", "必须是文本或 {{en: ..., zh: ...}}"),
     ("{comparison} needs a number, not {value}", "{comparison} 需要数字，而不是 {value}"),
     ("{comparison} needs a list of words or numbers", "{comparison} 需要单词或数字的列表"),
@@ -45,10 +45,10 @@ TABLE = (
     ("the expression is empty", "表达式为空"),
     ("is no valid expression: {error}", "不是有效的表达式：{error}"),
     ("the expression is nested too deep", "表达式嵌套过深"),
-    ("\"{name}\" is no metric{near}: docs/metrics.md lists them", "“{name}”不是指标{near}：指标列表见 docs/metrics.md"),
+    ("\"{name}\" is no metric{near}: docs/metrics.md lists them", "\u201c{name}\u201d不是指标{near}：指标列表见 docs/metrics.md"),
     (
         "\"{name}\" is no metric{near}: give metric or value, docs/metrics.md lists the metrics",
-        "“{name}”不是指标{near}：请给出 metric 或 value，指标列表见 docs/metrics.md",
+        "\u201c{name}\u201d不是指标{near}：请给出 metric 或 value，指标列表见 docs/metrics.md",
     ),
     ("must be {{metric: <name>, <comparison>: <value>}}", "必须是 {{metric: <名称>, <比较方式>: <值>}}"),
     ("must be a map of check ids", "必须是以检查 ID 为键的映射"),
@@ -59,7 +59,7 @@ TABLE = (
     ("a new check needs an item: {names}", "新检查需要 item：{names}"),
     (
         "policy \"{name}\" is neither a file nor a shipped policy{near}: give a path or one of {names}",
-        "策略“{name}”既不是文件也不是内置策略{near}：请给出路径，或从中选择 {names}",
+        "策略\u201c{name}\u201d既不是文件也不是内置策略{near}：请给出路径，或从中选择 {names}",
     ),
     ("policies extend each other in a circle: {names}", "策略互相继承成环：{names}"),
     ("more than 20 policies extend each other", "策略继承超过 20 层"),
@@ -103,7 +103,7 @@ TABLE = (
     ("{field} must be {wanted*}, not {value}", "{field} 必须是{wanted}，而不是 {value}"),
     ("must be {wanted*}", "必须是{wanted}"),
     # --- what is wanted
-    ("a size in bytes or with a unit such as \"1.5 TiB\"", "以字节表示或带单位的大小（如“1.5 TiB”）"),
+    ("a size in bytes or with a unit such as \"1.5 TiB\"", "以字节表示或带单位的大小（如\u201c1.5 TiB\u201d）"),
     ("at most 24 hours", "不超过 24 小时的值"),
     ("a whole number that is not negative", "非负整数"),
     ("a number that is not negative", "非负数"),
@@ -198,7 +198,7 @@ def _whole(sentence):
         if None in inner.values():
             continue
         near = _NEAR.fullmatch(words.get("near") or "")
-        return chinese.format(**{**words, **inner, "near": "（是否想写“%s”？）" % near.group(1) if near else ""})
+        return chinese.format(**{**words, **inner, "near": "（是否想写\u201c%s\u201d？）" % near.group(1) if near else ""})
     return None
 
 

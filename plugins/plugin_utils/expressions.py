@@ -75,7 +75,6 @@ class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
     def is_safe_callable(self, obj):
         return getattr(obj, "__name__", "") in _METHODS and super().is_safe_callable(obj)
 
-
     def _generate(self, source, *arguments, **options):
         return super()._generate(_Joined().visit(source), *arguments, **options)
 

@@ -221,8 +221,8 @@ def test_check_mode_collects_and_reports(site):
 
 def test_a_policy_typo_is_told_before_any_host_is_contacted(site):
     site.inventory({"a": LOCAL, "b": DEAD}, {"gpu_audit_policy": "typo.yml"})
-    (site.folder / "typo.yml").write_text("name: typo\nchecks:\n  memory.total_bytes:\n    item: memory\n    fial: {below: 1}\n"
-                                         "schema: trainops.gpu_audit/policy/1\n")
+    (site.folder / "typo.yml").write_text(
+        "name: typo\nchecks:\n  memory.total_bytes:\n    item: memory\n    fial: {below: 1}\nschema: trainops.gpu_audit/policy/1\n")
     done = site.play("audit")
     assert done.returncode == 2
     assert site.verdicts() == {"a": "error", "b": "error"}

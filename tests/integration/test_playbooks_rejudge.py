@@ -250,7 +250,7 @@ def test_mistakes_are_told_in_the_language_of_the_report_whenever_it_is_made(sit
     assert done.returncode == 0 and "gpu_count 必须是非负整数" in done.stdout, done.stdout
     assert site.verdicts() == {"a": "ready", "b": "error", "c": "error"}
     reasons = {host["name"]: host["reason"] for host in site.report()["hosts"]}
-    assert "gpu_audit_expected：gpu_count 必须是非负整数" in reasons["b"] and "不是该策略中的检查（是否想写“memory.total_bytes”？）" in reasons["c"]
+    assert "gpu_audit_expected：gpu_count 必须是非负整数" in reasons["b"] and "不是该策略中的检查（是否想写\u201cmemory.total_bytes\u201d？）" in reasons["c"]
     assert again(site, "-e", "gpu_audit_language=en").returncode == 0
     reasons = {host["name"]: host["reason"] for host in site.report()["hosts"]}
     assert "gpu_count must be a whole number" in reasons["b"] and "is no check of the policy" in reasons["c"]

@@ -83,7 +83,7 @@ def test_several_at_once_with_their_variables_and_where_they_stand():
     assert complaints.say("gpu_audit_expected: gpu_count must be a whole number that is not negative, not 'x'; pcie_width must be text, not 3", "zh") == (
         "gpu_audit_expected：gpu_count 必须是非负整数，而不是 'x'；pcie_width 必须是文本，而不是 3")
     assert complaints.say('p.yml, line 3: gpu.lost: warn: is no comparison (did you mean "below"?): use below, above', "zh") == (
-        "p.yml 第 3 行：gpu.lost：warn：不是比较方式（是否想写“below”？）：可用 below, above")
+        "p.yml 第 3 行：gpu.lost：warn：不是比较方式（是否想写\u201cbelow\u201d？）：可用 below, above")
 
 
 def test_lost_hosts_and_time_limits():

@@ -217,7 +217,11 @@ def test_an_interrupted_environment_of_ours_is_made_again(tmp_path, monkeypatch)
     (ours / environment.STAMP).write_text("of older requirements")
     (ours / "lib").mkdir()
     monkeypatch.setattr(environment, "_has_ensurepip", lambda python: True)
-    monkeypatch.setattr(environment.subprocess, "run", lambda *args, **more: made.append(sorted(os.listdir(ours))) or sys.exit("interrupted"))
+
+    def interrupted(*args, **more):
+        made.append(sorted(os.listdir(ours)))
+        raise SystemExit("interrupted")
+    monkeypatch.setattr(environment.subprocess, "run", interrupted)
     for _attempt in range(2):
         with pytest.raises(SystemExit):
             environment.ensure_venv(ours, [], sys.executable, (3, 11, "3.11.0"))
