@@ -165,6 +165,17 @@ def test_daemons_are_ended_with_the_command(lab):
     assert not living("gpu-audit-lab-daemon")
 
 
+def test_a_watch_that_is_told_to_end_gives_no_measurement(lab):
+    process = lab.start(["/bin/sleep", "300"])
+    until = time.monotonic() + 20
+    while not sleeping(process.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    job, = sleeping(process.pid)
+    os.kill(child_named("gpu-audit-watch", process.pid), signal.SIGTERM)
+    assert "ended before the command was" in process.communicate(timeout=30)[0]
+    assert not pathlib.Path("/proc/%d/cmdline" % job).exists()
+
+
 @pytest.mark.parametrize("who", ["caller", "guard", "watch"])
 def test_whoever_is_killed_nothing_is_left(lab, tmp_path, who):
     mark = "gpu-audit-mark-%d-%s" % (os.getpid(), who)

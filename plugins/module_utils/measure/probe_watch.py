@@ -46,7 +46,7 @@ class Samples(object):
                 os._exit(0)
         os.close(write_end)
         os.set_blocking(self.read_end, False)
-        self.rest, self.open = b"", True
+        self.rest, self.open, self.ended = b"", True, False
 
     def lines(self):
         """Whole lines that have come, parsed."""
@@ -85,6 +85,8 @@ class Samples(object):
         if self.open:
             os.close(self.read_end)
             self.open = False
+        if self.ended:
+            return True
         try:
             os.kill(self.pid, signal.SIGKILL)
             until = time.monotonic() + 1.0
@@ -262,7 +264,7 @@ class Watch(object):
             had = self.progress.cuda_oom, self.progress.host_oom
             if take(text, now):
                 self.last_progress = now
-                if self.progress.iterations == 1:
+                if self.progress.iterations:
                     self.summary.first_iteration(now)
             if self.progress.cuda_oom and not had[0]:
                 self.cuda_oom_at = self.progress.iterations
@@ -299,6 +301,7 @@ class Watch(object):
                 if self.samples.open:
                     self._take_samples(time.monotonic())
                 os.waitpid(info.si_pid, 0)
+                self.samples.ended = True
                 continue
             pid, status = os.waitpid(info.si_pid, 0)
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
