@@ -138,7 +138,7 @@ def build(watch, hello, seen, facts):
                     "watch_cpu_seconds": round(facts["own_cpu"].ru_utime + facts["own_cpu"].ru_stime, 4)},
         "notes": watch.notes + _notes(watch, hello, seen, summary, visible)})
     if options["output_tail_bytes"]:
-        result["output_tail"] = watch.output.tail.decode("utf-8", "replace")
+        result["output_tail"] = watch.output.tail[-options["output_tail_bytes"]:].decode("utf-8", "replace")
     if options["keep_command"]:
         result["command"] = {"argv": options["argv"], "chdir": options["chdir"], "environment": options["environment"],
                              "run_as": options["run_as"]}
