@@ -183,6 +183,8 @@ measurement:
     data_wait_fraction: {description: Share of the iterations that was waiting for data., type: float, returned: always, sample: 0.12}
     samples_per_second: {description: "Where the helper or the JSON lines tell samples.", type: float, returned: always, sample: 843.1}
     read_bytes: {description: Read from storage by the command and all it started., type: int, returned: always, sample: 53687091200}
+    host_read_bytes: {description: "Read from block devices by the whole machine meanwhile.",
+      type: int, returned: always, sample: 53687091200}
     read_call_bytes: {description: "Read by calls, page cache and pipes included.", type: int, returned: always, sample: 64424509440}
     read_bytes_per_second: {description: From storage., type: float, returned: always, sample: 524288000.0}
     gpus:

@@ -37,6 +37,8 @@ REPORT_WHEN_SOME = frozenset(
 )
 # What the GPUs need is only told beside what was measured.
 REPORT_BESIDE = {"storage.needed_bytes_per_second": ("storage.read_bytes_per_second", "storage.small_file_bytes_per_second")}
+# Nobody asked for these: no finding, no line under `absent`.
+_NOT_ASKED = (SILENT, "absent.scaling_not_asked")
 _RANK = {status: rank for rank, status in enumerate(findings.STATUS_ORDER)}
 
 
@@ -197,7 +199,7 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     entry["absent"] = {
         name: messages.text(language, found["reason"], **found["params"])
         for name, found in sorted(derived["absent"].items())
-        if (name in used or name in REPORT_ALWAYS) and found["reason"] != SILENT
+        if (name in used or name in REPORT_ALWAYS) and found["reason"] not in _NOT_ASKED
     }
     findings.silence(entry, checks, language)
     _settle(entry, decided, _reason(decided, result, checks, statuses, language))
@@ -206,7 +208,7 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
 def _not_asked(check, derived):
     """Whether a check is on an optional measurement that nobody took: a light audit doesn't list what it wasn't asked for."""
     absence = derived["absent"].get(check["metric"]) if not check["value"] else None
-    return absence is not None and absence["reason"] == SILENT
+    return absence is not None and absence["reason"] in _NOT_ASKED
 
 
 def _beside(name, derived):

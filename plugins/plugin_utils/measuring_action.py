@@ -120,7 +120,8 @@ class MeasuringAction(ActionBase):
             raise measuring.Lost(collecting.failure(answer)[1])
         if mode == "cleanup":
             return answer
-        if answer.get("failed") and "measurement" not in answer and not answer.get("ansible_job_id"):
+        if answer.get("failed") and not {"started", "finished", "ansible_job_id"} & set(answer):
+            # Not the job's answer: asking for it failed.
             raise measuring.Lost(collecting.failure(answer)[1])
         if answer.get("failed") and "could not find job" in str(answer.get("msg")):
             raise measuring.Vanished("the host knows nothing of the job any more: %s" % answer.get("msg"))

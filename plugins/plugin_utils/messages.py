@@ -118,7 +118,8 @@ TABLE = {
         "让该策略继承（extends）一个内置策略，或为该项添加一条设有 `answers: true` 的检查。",
     ),
     "answer.reservation": (
-        "Let the command tell its own peak (PyTorch: torch.cuda.max_memory_allocated; JAX: memory_stats()['peak_bytes_in_use']; TensorFlow: "
+        "Let the command tell its own peak (PyTorch: torch.cuda.max_memory_allocated; JAX: memory_stats()['peak_bytes_in_use']; "
+        "TensorFlow: "
         "get_memory_info()['peak']), or switch the reservation off for the probe (XLA_PYTHON_CLIENT_PREALLOCATE=false, "
         "TF_FORCE_GPU_ALLOW_GROWTH=true). With vLLM the rest is KV cache: judge concurrency instead.",
         "让命令给出自身的峰值（PyTorch：torch.cuda.max_memory_allocated；JAX：memory_stats()['peak_bytes_in_use']；"
@@ -163,7 +164,8 @@ TABLE = {
         "低于 0.70 至 0.80 的目标区间：可增大批大小或输入长度",
     ),
     "advice.small_files": (
-        "In sequence this storage is fast enough; opening many small files is what is slow. Pack them into shards (tar, RecordIO, Parquet, LMDB) of some "
+        "In sequence this storage is fast enough; opening many small files is what is slow. Pack them into shards (tar, RecordIO, "
+        "Parquet, LMDB) of some "
         "hundred MB, cache them on local NVMe, or read with more workers.",
         "该存储的顺序读取足够快，慢在打开大量小文件。将其打包为数百 MB 的分片（tar、RecordIO、Parquet、LMDB），缓存到本地 NVMe，或增加读取进程。",
     ),
@@ -181,35 +183,42 @@ TABLE = {
         "在完成所要求的迭代数之前已到时间上限。请提高 timeout_seconds 或减少迭代数。",
     ),
     "advice.outcome.hang": (
-        "The command did nothing any more: no iteration, no CPU, no GPU. Look for a collective that waits for a missing rank, a loader worker that died, or "
+        "The command did nothing any more: no iteration, no CPU, no GPU. Look for a collective that waits for a missing rank, a "
+        "loader worker that died, or "
         "a file system that doesn't answer (py-spy dump, NCCL_DEBUG=INFO).",
         "命令已停滞：没有迭代、CPU 和 GPU 均无活动。请检查是否有集合通信在等待缺失的 rank、加载进程已退出或文件系统无响应（py-spy dump、NCCL_DEBUG=INFO）。",
     ),
     "advice.outcome.oom_cuda": ("A GPU was out of memory; see the check on VRAM.", "显存不足，见显存检查项。"),
     "advice.outcome.oom_host": ("The kernel ended it for want of memory; see the check on memory.", "因内存不足被内核终止，见内存检查项。"),
     "advice.out_of_memory.at_start": (
-        "The VRAM was full before the first iteration. Halve the batch size (or the sequence length) and run again; once it runs, raise it until the peak "
-        "lies between 0.70 and 0.80. If one sample doesn't fit either: activation checkpointing, a lower precision, sharding, or a GPU with more memory.",
+        "The VRAM was full before the first iteration. Halve the batch size (or the sequence length) and run again; once it runs, "
+        "raise it until the peak "
+        "lies between 0.70 and 0.80. If one sample doesn't fit either: activation checkpointing, a lower precision, sharding, or a "
+        "GPU with more memory.",
         "首次迭代前显存已满。将批大小（或序列长度）减半后重跑；跑通后再逐步增大，直到峰值落在 0.70 至 0.80。若单个样本也放不下：启用激活检查点、更低精度、分片，或换用显存更大的 GPU。",
     ),
     "advice.out_of_memory.later": (
-        "The VRAM ran full after some iterations: a longer input, fragmentation, or tensors that are kept (a loss added up with its graph). Cap the length of "
+        "The VRAM ran full after some iterations: a longer input, fragmentation, or tensors that are kept (a loss added up with "
+        "its graph). Cap the length of "
         "inputs, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, look for what grows; else a smaller batch.",
         "若干次迭代后显存用尽：输入更长、显存碎片，或张量未释放（如累加带计算图的 loss）。限制输入长度，设置 "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True，查找持续增长的部分；否则减小批大小。",
     ),
     "advice.out_of_memory.reservation": (
-        "The framework wanted to reserve more VRAM than was free. Lower what it reserves (gpu_memory_utilization, XLA_PYTHON_CLIENT_MEM_FRACTION) or free "
+        "The framework wanted to reserve more VRAM than was free. Lower what it reserves (gpu_memory_utilization, "
+        "XLA_PYTHON_CLIENT_MEM_FRACTION) or free "
         "the GPU of others; the size of the work isn't shown to be the cause.",
         "框架要预留的显存超过空闲量。降低其预留比例（gpu_memory_utilization、XLA_PYTHON_CLIENT_MEM_FRACTION），或清理 GPU 上的其他进程；并不能说明工作规模是原因。",
     ),
     "advice.data_side.host_cpu": (
-        "The loader is bound by the CPU. Add loader workers while there are free cores, decode on the GPU or beforehand, keep the work on each sample small; "
+        "The loader is bound by the CPU. Add loader workers while there are free cores, decode on the GPU or beforehand, keep the "
+        "work on each sample small; "
         "else give the job more cores.",
         "数据加载受限于 CPU。有空闲核时增加加载进程，把解码移到 GPU 或提前完成，减少每个样本的处理；否则为作业分配更多核。",
     ),
     "advice.data_side.io_wait": (
-        "The job waits for the storage. Cache the data set on local NVMe or in RAM, pack small files into shards, prefetch more; measure the storage "
+        "The job waits for the storage. Cache the data set on local NVMe or in RAM, pack small files into shards, prefetch more; "
+        "measure the storage "
         "(storage_benchmark).",
         "作业在等待存储。将数据集缓存到本地 NVMe 或内存，把小文件打包成分片，增加预取；并实测存储（storage_benchmark）。",
     ),
@@ -222,7 +231,8 @@ TABLE = {
         "承载数据的网络已达上限。在本地磁盘缓存、打包小文件、增加客户端，或使用更快的链路。",
     ),
     "advice.data_side.unnamed": (
-        "The VRAM is steady and the GPUs are half idle, and neither CPU, storage wait, swap nor network is at its limit. Add loader workers, cache, pack small "
+        "The VRAM is steady and the GPUs are half idle, and neither CPU, storage wait, swap nor network is at its limit. Add "
+        "loader workers, cache, pack small "
         "files; look for a serial part between iterations (logging, evaluation, synchronising with the CPU).",
         "显存稳定但 GPU 半空闲，而 CPU、存储等待、换页和网络均未达上限。增加加载进程、缓存、打包小文件；并检查迭代之间的串行部分（日志、评估、与 CPU 同步）。",
     ),

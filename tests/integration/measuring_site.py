@@ -27,8 +27,8 @@ def main():
         stream.write("run\\n")
     time.sleep(module.params["seconds"])
     if path.endswith("broken"):
-        module.fail_json(msg="the disk broke", **who)
-    module.exit_json(changed=False, measurement=RESULT, **who)
+        module.fail_json(msg="the disk broke", started="2026-11-30T12:00:00Z", **who)
+    module.exit_json(changed=False, measurement=RESULT, started="2026-11-30T12:00:00Z", **who)
 
 main()
 '''

@@ -17,6 +17,8 @@ import conftest
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
 
 FIO = shutil.which("fio")
+# In the environment of all that these tests start: other tests on this machine measure as well.
+OURS = "GPU_AUDIT_TEST_PROCESS=%d" % os.getpid()
 SMALL = {"size_bytes": 1 << 20, "numjobs": 2, "runtime_seconds": 2, "file_count": 20, "sample_bytes": 5000}
 _RUN = """
 import json, sys
@@ -31,7 +33,8 @@ storage_benchmark.main()
 def start(before=(), check=False, **options):
     """The module, started; `before`: a program to run it through (setpriv)."""
     arguments = json.dumps({"ANSIBLE_MODULE_ARGS": dict(options, _ansible_check_mode=check)})
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path), PYTHONDONTWRITEBYTECODE="1")
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path), PYTHONDONTWRITEBYTECODE="1",
+                       GPU_AUDIT_TEST_PROCESS=str(os.getpid()))
     return subprocess.Popen([*before, sys.executable, "-c", _RUN, arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env=environment, cwd=str(conftest.ROOT))
 
@@ -59,13 +62,14 @@ def stand_in(folder, script):
 
 
 def programs_left():
-    """Processes of any test of this module that are still there."""
+    """Programs that a test of ours started and that are still there."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
-                if storage_folder.MARK_VARIABLE.encode() + b"=" in file.read():
-                    found.append(pid)
+                environment = file.read().decode("utf-8", "replace")
+            if OURS in environment and storage_folder.MARK_VARIABLE + "=" in environment:
+                found.append(pid)
         except OSError:
             pass
     return found

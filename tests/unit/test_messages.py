@@ -54,10 +54,8 @@ def test_every_key_that_the_code_names_is_in_the_table_and_none_is_left_over():
     )
     whole = {key for key in named if not key.endswith(".")}
     assert whole <= set(messages.TABLE), whole - set(messages.TABLE)
-    composed = (
-        "absent.measurement_stale.", "advice.driver.", "advice.outcome.", "advice.out_of_memory.", "advice.data_side.", "advice.capped.", "word.",
-        "verdict.", "item.", "status.", "cause.", "headline.", "reason.",
-    )
+    advice = tuple("advice.%s." % kind for kind in ("driver", "outcome", "out_of_memory", "data_side", "capped"))
+    composed = (*advice, "absent.measurement_stale.", "word.", "verdict.", "item.", "status.", "cause.", "headline.", "reason.")
     assert not [key for key in messages.TABLE if key not in whole and not key.startswith(composed)]
 
 

@@ -165,6 +165,24 @@ def test_daemons_are_ended_with_the_command(lab):
     assert not living("gpu-audit-lab-daemon")
 
 
+def test_a_flood_of_output_is_passed_by_and_its_end_kept(lab):
+    code = "yes step 1 | head -c 30000000; echo; echo CUDA out of memory >&2; exit 1"
+    result = lab.run(["/bin/sh", "-c", code], iteration_pattern="step")["measurement"]
+    assert result["outcome"] == "oom_cuda" and result["out_of_memory"]["line"] == "CUDA out of memory"
+    assert any("were not looked at" in note for note in result["notes"]) and 0 < result["iterations"] < 2000000
+
+
+def test_a_watch_that_is_told_to_end_gives_no_measurement(lab):
+    process = lab.start(["/bin/sleep", "300"])
+    until = time.monotonic() + 20
+    while not sleeping(process.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    job, = sleeping(process.pid)
+    os.kill(child_named("gpu-audit-watch", process.pid), signal.SIGTERM)
+    assert "ended before the command was" in process.communicate(timeout=30)[0]
+    assert not pathlib.Path("/proc/%d/cmdline" % job).exists()
+
+
 @pytest.mark.parametrize("who", ["caller", "guard", "watch"])
 def test_whoever_is_killed_nothing_is_left(lab, tmp_path, who):
     mark = "gpu-audit-mark-%d-%s" % (os.getpid(), who)

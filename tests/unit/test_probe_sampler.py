@@ -157,11 +157,23 @@ def test_figures_from_the_first_iteration_on():
         summary.add(line(float(moment), 60, 0.8))
     gpu = summary.gpus()[0]
     assert summary.window()[1] == "iterations" and gpu["utilization_mean_fraction"] == 0.8 and gpu["idle_fraction"] == 0.2
+    assert summary.host_read_bytes() is None
     assert (gpu["memory_used_peak_bytes"], gpu["memory_start_peak_bytes"], gpu["memory_other_bytes"]) == (60, 40, 7)
     assert gpu["memory_job_peak_bytes"] == 25 and gpu["used_by_job"]
     assert gpu["clock_event_seconds"] == {"hw_thermal_slowdown": 20.0, "sw_power_cap": 20.0}
     assert summary.compact_series()["gpu"]["1"]["memory_used_bytes"][-1] == 60
     assert [entry["index"] for entry in summary.gpus({1})] == [1]
+
+
+def test_a_long_load_belongs_to_the_start_only_where_iterations_tell_its_end():
+    for told, peak in ((True, 90), (False, 10)):
+        summary = probe_summary.Summary(HELLO, 30.0, lambda pid: False)
+        summary.begin(0.0)
+        summary.add(line(20.0, 10, 0.1))
+        summary.add(line(50.0, 90, 0.1))
+        if told:
+            summary.first_iteration(55.0)
+        assert summary.gpus()[0]["memory_start_peak_bytes"] == peak
 
 
 def test_a_gap_in_the_samples_counts_for_no_more_than_three():

@@ -161,6 +161,8 @@ def run(given, host=None, unread=_unread):
             raise ProbeError("the process that watched the command ended without an answer (killed?); the command was ended with it")
     if "crash" in found:
         raise ProbeError("the probe itself failed: %s" % found["crash"])
+    if found["measurement"]["stopped_for"] == "signal":
+        raise ProbeError("the probe was ended before the command was: %s" % ("nobody reads its answer" if lost else "by a signal"))
     return found
 
 

@@ -14,6 +14,8 @@ import os
 import re
 
 MAX_LINE, MAX_TIMES = 8192, 20000
+# Frameworks name themselves when they start.
+FRAMEWORK_LINES = 5000
 UNITS = {"bytes": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "mb": 10 ** 6, "gb": 10 ** 9}
 # What frameworks print when the GPU's memory doesn't suffice.
 CUDA_OOM = re.compile(
@@ -82,7 +84,7 @@ class Progress(object):
         self.source = None
         self.cuda_oom = self.host_oom = None
         self.frameworks_seen = set()
-        self.bad_lines = 0
+        self.bad_lines = self.lines = 0
 
     def _iteration(self, moment, seconds, data_seconds, samples, source):
         if self.source not in (None, source):
@@ -126,15 +128,20 @@ class Progress(object):
                 value = number((value or "").replace(",", ""))
                 if value is not None:
                     self.framework_peak = max(self.framework_peak or 0, int(value * UNITS[unit]))
-        if self.cuda_oom is None and CUDA_OOM.search(text):
-            self.cuda_oom = text.strip()[:300]
-        if self.host_oom is None and HOST_OOM.search(text):
-            self.host_oom = text.strip()[:300]
-        lowered = text.lower()
-        for pattern, name in _FRAMEWORK_LINES:
-            if name not in self.frameworks_seen and pattern.search(lowered):
-                self.frameworks_seen.add(name)
+        self.look_for_oom(text)
+        if self.lines < FRAMEWORK_LINES:
+            self.lines += 1
+            lowered = text.lower()
+            self.frameworks_seen |= {name for pattern, name in _FRAMEWORK_LINES if pattern.search(lowered)}
         return found
+
+    def look_for_oom(self, text):
+        """Takes note of the first words that say memory doesn't suffice."""
+        for field, pattern in (("cuda_oom", CUDA_OOM), ("host_oom", HOST_OOM)):
+            match = pattern.search(text) if getattr(self, field) is None else None
+            if match:
+                line = text[text.rfind("\n", 0, match.start()) + 1:].partition("\n")[0]
+                setattr(self, field, line.strip()[:300])
 
     def json_line(self, text, moment):
         """One line of a JSON-lines file. -> whether it was progress."""
@@ -182,6 +189,13 @@ class Lines(object):
             parts.append(self.rest)
             self.rest = b""
         return [part[:MAX_LINE].decode("utf-8", "replace") for part in parts if part]
+
+    def pass_by(self, data):
+        """Keeps the tail of what is not cut into lines."""
+        self.total += len(data)
+        if self.limit:
+            self.tail = (self.tail + data)[-self.limit:]
+        self.rest = b""
 
     def end(self):
         rest, self.rest = self.rest, b""

@@ -19,7 +19,7 @@ def iteration_figures(progress):
     """{"iterations", "iteration_seconds", "data_wait_fraction", "epoch_seconds", "samples_per_second"}; the first iteration is left out
     of the times where there are at least five."""
     skip = WARM_UP if len(progress.times) >= NEEDED_FOR_WARM_UP else 0
-    pairs = [(seconds, data) for seconds, data in zip(progress.times, progress.data)][skip:]
+    pairs = list(zip(progress.times, progress.data))[skip:]
     times = [seconds for seconds, dummy in pairs if seconds is not None]
     told = [(seconds, data) for seconds, data in pairs if seconds and data is not None]
     whole = sum(seconds for seconds, dummy in told)
@@ -60,8 +60,10 @@ def _oom_kills(before, after, kernel, pids):
 
 
 def _read_figures(summary, facts, output_bytes):
-    """Bytes read by the workload: from storage, and by read calls (page cache, pipes). The rate is that of the window that counts."""
+    """Bytes read by the workload: from storage, and by read calls (page cache, pipes); by all of the
+    machine from its block devices. The rate is that of the window that counts."""
     before, after = facts["before"]["io"], facts["after"]["io"]
+
     def grown(name):
         return after[name] - before[name] if name in before and name in after else None
     storage, calls = grown("read_bytes"), grown("rchar")
@@ -71,7 +73,8 @@ def _read_figures(summary, facts, output_bytes):
         left = seconds - (steady["m"] - summary.started)
         if left >= 2.0:
             seconds, amount = left, max(0, after["read_bytes"] - steady["read_bytes"])
-    return {"read_bytes": storage, "read_call_bytes": None if calls is None else max(0, calls - output_bytes),
+    return {"read_bytes": storage, "host_read_bytes": summary.host_read_bytes(),
+            "read_call_bytes": None if calls is None else max(0, calls - output_bytes),
             "read_bytes_per_second": _rounded(amount / seconds, 1) if amount is not None and seconds > 0 else None}
 
 
@@ -135,7 +138,7 @@ def build(watch, hello, seen, facts):
                     "watch_cpu_seconds": round(facts["own_cpu"].ru_utime + facts["own_cpu"].ru_stime, 4)},
         "notes": watch.notes + _notes(watch, hello, seen, summary, visible)})
     if options["output_tail_bytes"]:
-        result["output_tail"] = watch.output.tail.decode("utf-8", "replace")
+        result["output_tail"] = watch.output.tail[-options["output_tail_bytes"]:].decode("utf-8", "replace")
     if options["keep_command"]:
         result["command"] = {"argv": options["argv"], "chdir": options["chdir"], "environment": options["environment"],
                              "run_as": options["run_as"]}

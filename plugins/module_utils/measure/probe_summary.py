@@ -30,7 +30,7 @@ class GpuPeaks(object):
 
     def __init__(self, before):
         self.other = before["used"]
-        self.used = self.start = self.job = self.celsius = self.encoder = self.last = None
+        self.used = self.start = self.loading = self.job = self.celsius = self.encoder = self.last = None
         self.job_seen = False
         # Seconds of the whole run during which each clock-event reason was on.
         self.events = {}
@@ -107,6 +107,8 @@ class Summary(object):
         peak.used = _greater(peak.used, values["used"])
         if starting:
             peak.start = _greater(peak.start, values["used"])
+        if self.steady is None:
+            peak.loading = _greater(peak.loading, values["used"])
         peak.celsius, peak.encoder = _greater(peak.celsius, values.get("celsius")), _greater(peak.encoder, values.get("encoder"))
         processes = values.get("processes")
         if processes:
@@ -155,13 +157,14 @@ class Summary(object):
         """Result entries of the GPUs whose number is in `visible` (None: all)."""
         window, dummy = self.window()
         found = []
+        iterated = self.steady is not None
         for number, (about, peak) in enumerate(zip(self.hello["gpus"], self.peaks)):
             if visible is not None and number not in visible:
                 continue
             util = window.util[number]
             entry = {name: about[name] for name in ("uuid", "index", "mig_uuid", "name", "memory_total_bytes", "memory_reserved_bytes")}
             entry.update(
-                memory_used_peak_bytes=peak.used, memory_start_peak_bytes=peak.used if peak.start is None else peak.start,
+                memory_used_peak_bytes=peak.used, memory_start_peak_bytes=peak.loading if iterated else peak.start,
                 memory_other_bytes=peak.other, memory_job_peak_bytes=peak.job, used_by_job=peak.job_seen or None,
                 utilization_mean_fraction=_rounded(util.mean()), utilization_p10_fraction=util.quantile(0.10),
                 utilization_p50_fraction=util.quantile(0.50), utilization_p90_fraction=util.quantile(0.90),
@@ -191,6 +194,12 @@ class Summary(object):
         first = self.first_host
         return (self.last_host["swap_in"] - first["swap_in"], self.last_host["swap_out"] - first["swap_out"],
                 self.last_host["m"] - first["m"])
+
+    def host_read_bytes(self):
+        """Bytes that the whole machine read from block devices meanwhile; None where it wasn't read twice."""
+        if self.first_host is None or self.last_host is self.first_host or self.first_host["read"] is None:
+            return None
+        return self.last_host["read"] - self.first_host["read"]
 
     def pressure(self):
         """{resource: share of the time in which something waited for it}; {} where the kernel doesn't tell."""

@@ -20,6 +20,8 @@ from . import probe_outcome, probe_output, probe_result, probe_summary, probe_tr
 SAMPLER_NAME, WATCH_NAME = "gpu-audit-smpl", "gpu-audit-watch"
 HELLO_SECONDS = 30.0
 LONGEST_WAIT = 0.5
+# A command may print more than can be looked at for next to nothing: bytes a second that are, and a reserve.
+OUTPUT_RATE, OUTPUT_BURST, OUTPUT_TAIL = 256 << 10, 4 << 20, 4000
 # After this many seconds without a sample the driver counts as silent.
 SILENT_SECONDS = 15.0
 
@@ -46,7 +48,7 @@ class Samples(object):
                 os._exit(0)
         os.close(write_end)
         os.set_blocking(self.read_end, False)
-        self.rest, self.open = b"", True
+        self.rest, self.open, self.ended = b"", True, False
 
     def lines(self):
         """Whole lines that have come, parsed."""
@@ -85,6 +87,8 @@ class Samples(object):
         if self.open:
             os.close(self.read_end)
             self.open = False
+        if self.ended:
+            return True
         try:
             os.kill(self.pid, signal.SIGKILL)
             until = time.monotonic() + 1.0
@@ -103,7 +107,7 @@ class Watch(object):
     def __init__(self, options, helper_path, host=None):
         self.options, self.host = options, host or host_files.HostFiles()
         self.progress = probe_output.Progress(options["iteration_pattern"], options["epoch_pattern"], options["memory_pattern"])
-        self.output = probe_output.Lines(options["output_tail_bytes"])
+        self.output = probe_output.Lines(max(OUTPUT_TAIL, options["output_tail_bytes"]))
         self.helper_path = helper_path
         self.followers = [probe_output.Follower(helper_path)]
         if options["progress_file"]:
@@ -116,6 +120,7 @@ class Watch(object):
         self.last_progress = self.last_sample = None
         self.cuda_oom_at = self.host_oom_at = None
         self.life, self.utils = None, ()
+        self.parsed = self.passed_by = 0
 
     # -- starting -------------------------------------------------------------------------------------------------------------
 
@@ -251,10 +256,14 @@ class Watch(object):
                 return True
             if not data:
                 return False
-            lines = self.output.feed(data)
-            self._lines(lines, now, self.progress.line)
             if self.progress.iteration_pattern is None:
                 self.last_progress = now
+            if self.parsed + len(data) > OUTPUT_BURST + OUTPUT_RATE * (now - self.summary.started):
+                self.passed_by += len(data)
+                self.output.pass_by(data)
+                continue
+            self.parsed += len(data)
+            self._lines(self.output.feed(data), now, self.progress.line)
         return True
 
     def _lines(self, lines, now, take):
@@ -262,12 +271,15 @@ class Watch(object):
             had = self.progress.cuda_oom, self.progress.host_oom
             if take(text, now):
                 self.last_progress = now
-                if self.progress.iterations == 1:
+                if self.progress.iterations:
                     self.summary.first_iteration(now)
             if self.progress.cuda_oom and not had[0]:
                 self.cuda_oom_at = self.progress.iterations
             if self.progress.host_oom and not had[1]:
                 self.host_oom_at = self.progress.iterations
+
+    def _look(self, text, dummy_moment):
+        self.progress.look_for_oom(text)
 
     def _follow(self):
         for follower in self.followers:
@@ -299,6 +311,7 @@ class Watch(object):
                 if self.samples.open:
                     self._take_samples(time.monotonic())
                 os.waitpid(info.si_pid, 0)
+                self.samples.ended = True
                 continue
             pid, status = os.waitpid(info.si_pid, 0)
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
@@ -322,6 +335,9 @@ class Watch(object):
         self._output(out_read, now)
         os.close(out_read)
         self._lines(self.output.end(), now, self.progress.line)
+        if self.passed_by:
+            self.notes.append("the command printed more than %d KiB/s: %d bytes were not looked at" % (OUTPUT_RATE >> 10, self.passed_by))
+            self._lines([self.output.tail.decode("utf-8", "replace")], now, self._look)
         self._follow()
         seen["exit_code"], seen["signal_name"], seen["signal"] = probe_outcome.exit_of(seen["status"])
 

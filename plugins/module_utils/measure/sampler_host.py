@@ -143,6 +143,8 @@ class HostCounters(object):
         counters = {
             "cpu": parse_cpu_times(self.host.text_or("/proc/stat", "")),
             "swap_in": vmstat.get("pswpin", 0) * self.page, "swap_out": vmstat.get("pswpout", 0) * self.page,
+            # In KiB, whatever the page size.
+            "read": vmstat["pgpgin"] * 1024 if "pgpgin" in vmstat else None,
             "available": meminfo.get("MemAvailable"), "total": meminfo.get("MemTotal"),
         }
         if slow:

@@ -1,6 +1,9 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a workload probe saw of the job itself: how it ended, what it waited for, what held the GPUs back. Judges the pipeline, not the machine."""
+"""What a workload probe saw of the job itself: how it ended, what it waited for, what held the GPUs back.
+
+All of it judges the pipeline, not the machine, but for the memory that ran out.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ _RESULT = "workload_probe.result."
 define(
     OUTCOME,
     "word",
-    "how the command of the newest workload probe ended: completed, stopped (after the iterations or seconds asked for), failed, oom_cuda, oom_host, "
+    "how the command of the newest workload probe ended: completed, stopped (after the iterations or seconds asked for), failed, "
+    "oom_cuda, oom_host, "
     "timed_out, hang, not_started",
     (_RESULT + "outcome", _RESULT + "exit_code", _RESULT + "signal"),
     "最近一次负载探测的命令如何结束：completed、stopped（达到指定迭代数或时间）、failed、oom_cuda、oom_host、timed_out、hang、not_started",
@@ -25,7 +29,8 @@ define(
 define(
     OUT_OF_MEMORY,
     "word",
-    "none; at_start (no iteration was done) or later where the probe's command ended because a GPU was out of memory; reservation where a framework "
+    "none; at_start (no iteration was done) or later where the probe's command ended because a GPU was out of memory; reservation "
+    "where a framework "
     "reserves VRAM on purpose and got none",
     (_RESULT + "outcome", _RESULT + "iterations", _RESULT + "reservation"),
     "none；探测命令因显存不足结束时为 at_start（一次迭代都未完成）或 later；框架有意预留显存而未能得到时为 reservation",
@@ -77,7 +82,8 @@ define(
 define(
     DATA_SIDE,
     "word",
-    "what keeps data from the GPUs while VRAM is steady and the GPUs of the job are used 0.05 to 0.50 on average, or the job waits for data above 0.30 "
+    "what keeps data from the GPUs while VRAM is steady and the GPUs of the job are used 0.05 to 0.50 on average, or the job waits "
+    "for data above 0.30 "
     "of the time: host_cpu, io_wait, swap, network_link, or unnamed; none otherwise",
     (_RESULT + "limiter", _RESULT + "gpus[].utilization_mean_fraction", _RESULT + "data_wait_fraction", _RESULT + "series"),
     "显存稳定而作业所用 GPU 平均利用率为 0.05 至 0.50，或等待数据时间占比超过 0.30 时，限制数据供给的因素：host_cpu、io_wait、swap、network_link 或 unnamed；否则为 none",
@@ -86,7 +92,8 @@ define(
 define(
     CAPPED,
     "word",
-    "what held the clocks of the worst GPU down for more than a tenth of the probe: thermal, power_brake, power_limit_lowered (the cap, with a limit below "
+    "what held the clocks of the worst GPU down for more than a tenth of the probe: thermal, power_brake, power_limit_lowered (the "
+    "cap, with a limit below "
     "the default), power_limit (the cap at the default limit: full load does that); none otherwise",
     (_RESULT + "gpus[].clock_event_seconds", "gpu.gpus[].power_limit_watts", "gpu.gpus[].power_limit_default_watts"),
     "探测期间超过十分之一的时间压低最差 GPU 时钟的因素：thermal、power_brake、power_limit_lowered（限值低于默认）、power_limit（默认限值，满载即如此）；否则为 none",
@@ -147,11 +154,11 @@ def used_gpus(result):
     """The entries of a probe's whole GPUs that its job uses: some work, or more than a fiftieth of the memory."""
     entries = [entry for entry in maps(result, "gpus") if not text(entry, "mig_uuid")]
 
-    def used(entry):
-        share = amount(entry, "memory_used_peak_bytes") or 0
-        return (amount(entry, "utilization_mean_fraction") or 0) >= BUSY_LOW or share > 0.02 * (amount(entry, "memory_total_bytes") or share)
+    def is_used(entry):
+        used, total = amount(entry, "memory_used_peak_bytes") or 0, amount(entry, "memory_total_bytes")
+        return (amount(entry, "utilization_mean_fraction") or 0) >= BUSY_LOW or bool(total) and used > 0.02 * total
 
-    return [entry for entry in entries if used(entry)]
+    return [entry for entry in entries if is_used(entry)]
 
 
 def _ending(result):
@@ -208,7 +215,8 @@ def _derive_left_over(state, result, source):
         return
     worst = max(shares)
     held = [entry for entry in sorted(shares, reverse=True) if entry[0] > 0]
-    state.value(LEFT_OVER, worst[0], [{"what": label + " memory_other_bytes", "value": size, "source": source} for _share, label, size in held])
+    evidence = [{"what": label + " memory_other_bytes", "value": size, "source": source} for _share, label, size in held]
+    state.value(LEFT_OVER, worst[0], evidence)
 
 
 def _read_rate(result):

@@ -1,6 +1,9 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What storage delivers, as storage_benchmark measured it, against what the GPUs and checkpoints need. A cached result is never a disk's speed."""
+"""What storage delivers, as storage_benchmark measured it, against what the GPUs and checkpoints need.
+
+A result that came out of memory is never a disk's speed.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +36,24 @@ define(
 define(
     NEEDED,
     "bytes_per_second",
-    "samples_per_second_per_gpu x GPUs x input_sample_bytes; where the form doesn't say samples_per_second_per_gpu: batch_size / mean seconds of an "
+    "samples_per_second_per_gpu x GPUs x input_sample_bytes; where the form doesn't say samples_per_second_per_gpu: batch_size / "
+    "mean seconds of an "
     "iteration in the workload probe (else its samples_per_second over the GPUs used), / (1 - data_wait_fraction)",
-    ("workload.samples_per_second_per_gpu", "workload.input_sample_bytes", "workload.batch_size", "workload_probe.result.iteration_seconds", "…samples_per_second"),
-    "每 GPU 每秒样本数 × GPU 数 × 单样本字节数；表单未给出每 GPU 每秒样本数时取 batch_size / 负载探测的平均迭代秒数（或其 samples_per_second 按所用 GPU 平均），再除以（1 − data_wait_fraction）",
+    (
+        "workload.samples_per_second_per_gpu",
+        "workload.input_sample_bytes",
+        "workload.batch_size",
+        "workload_probe.result.iteration_seconds",
+        "…samples_per_second",
+    ),
+    "每 GPU 每秒样本数 × GPU 数 × 单样本字节数；表单未给出每 GPU 每秒样本数时取 batch_size / 负载探测的平均迭代秒数（或其 samples_per_second 按所用 GPU 平均），再除以（1 − "
+    "data_wait_fraction）",
 )
 define(
     HEADROOM,
     "ratio",
-    "measured read bytes per second / storage.needed_bytes_per_second; with dataset_layout: files the small-file rate where it was measured",
+    "measured read bytes per second / storage.needed_bytes_per_second; with dataset_layout: files the small-file rate where it was "
+    "measured",
     (READ, SMALL, NEEDED, "workload.dataset_layout"),
     "实测读取速率 / storage.needed_bytes_per_second；dataset_layout 为 files 且已测小文件时取小文件速率",
 )
@@ -77,7 +89,8 @@ define(
 define(
     DIFFERENCES,
     "count",
-    "in how many of block size, file count, file size and engine the test differs from the form's sample shape (block size, file size, count: by more "
+    "in how many of block size, file count, file size and engine the test differs from the form's sample shape (block size, file "
+    "size, count: by more "
     "than a factor of 4, 4, 10), and whether it was only a quick look",
     (
         _RESULT + "jobs",
@@ -306,11 +319,8 @@ def _derive_differences(state):
     found = differences(job, shape, name)
     if flag(result, "quick"):
         found.append(("quick", "quick", "full"))
-    state.value(
-        DIFFERENCES,
-        len(found),
-        [{"what": "%s %s" % (name, what), "value": "%s (form: %s)" % (tested, wanted), "source": "storage_benchmark"} for what, tested, wanted in found],
-    )
+    evidence = [("%s %s" % (name, what), "%s (form: %s)" % (tested, wanted)) for what, tested, wanted in found]
+    state.value(DIFFERENCES, len(found), [{"what": what, "value": value, "source": "storage_benchmark"} for what, value in evidence])
 
 
 def sample_shape(form):

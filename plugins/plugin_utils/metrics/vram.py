@@ -20,7 +20,8 @@ define(
     "vram.peak_fraction",
     "fraction",
     "worst GPU (with MIG: instance) of a workload probe: memory_used_peak_bytes (reserved left out) / "
-    "(memory_total_bytes - memory_reserved_bytes); of a framework that reserves VRAM on purpose its own peak instead, unknown where it gives none; "
+    "(memory_total_bytes - memory_reserved_bytes); of a framework that reserves VRAM on purpose its own peak instead, unknown "
+    "where it gives none; "
     "unknown where the command ended badly before its first iteration",
     (
         "workload_probe.result.gpus[].memory_used_peak_bytes",

@@ -9,7 +9,7 @@ from . import charts, line_charts
 from .clean import for_html, is_number
 from .figures import duration, human
 
-PEAK_LIMITS, TARGET = (0.80, 0.85), (0.70, 0.80)
+PEAK, PEAK_LIMIT, TARGET = "vram.peak_fraction", 0.80, (0.70, 0.80)
 # VRAM peak, utilisation, one epoch, data read speed, cost: the guide's five.
 _RATES = "bytes_per_second"
 
@@ -18,7 +18,7 @@ def fragment(view, host, document, form=None):
     """The card and the charts; "" for a host that was never measured."""
     probe, storage = _newest(document, "workload_probe"), _newest(document, "storage_benchmark")
     metrics = host.get("metrics") or {}
-    if probe is None and storage is None and not any(name.startswith("workload.") or name == "vram.peak_fraction" for name in metrics):
+    if probe is None and storage is None and not any(name.startswith("workload.") or name == PEAK for name in metrics):
         return ""
     card = _card(view, host, probe, storage)
     drawn = [chart for chart in (*_time_charts(view, probe), _need(view, metrics), _efficiency(view, probe, form)) if chart]
@@ -44,8 +44,7 @@ def _card(view, host, probe, storage):
     metrics, absent = host.get("metrics") or {}, host.get("absent") or {}
     statuses = {finding.get("check"): finding.get("status") for finding in host.get("findings") or [] if isinstance(finding, dict)}
     rows = [
-        _row(view, "closing_peak", metrics.get("vram.peak_fraction"), "fraction", statuses.get("vram.peak_fraction"), _peak_bytes(view, probe),
-             absent.get("vram.peak_fraction")),
+        _row(view, "closing_peak", metrics.get(PEAK), "fraction", statuses.get(PEAK), _peak_bytes(view, probe), absent.get(PEAK)),
         _row(view, "closing_utilization", metrics.get("workload.gpu_utilization_mean_fraction"), "fraction"),
         _row(view, "closing_epoch", metrics.get("workload.epoch_seconds"), "seconds"),
         _row(view, "closing_read", metrics.get("workload.read_bytes_per_second"), _RATES, None, _storage_rate(view, metrics)),
@@ -137,7 +136,7 @@ def _time_charts(view, probe):
         top = max((value for value in worst if value is not None), default=0)
         title = view.text("chart_vram_time")
         said = view.text("chart_vram_said", peak=human(top, "fraction", view.language), seconds=end)
-        limits = [(limit, f"{limit * 100:.0f} %") for limit in PEAK_LIMITS[:1]]
+        limits = [(PEAK_LIMIT, human(PEAK_LIMIT, "fraction", view.language))]
         drawn.append((title, line_charts.over_time(title, times, worst, _band(memory), limits, TARGET, end, said)))
     if busy:
         mean = [_mean(row) for row in zip(*busy)]

@@ -15,7 +15,7 @@ MOST_POINTS = 150
 def over_time(title, times, line, band=None, limits=(), zone=None, end_label="", said=""):
     """A fraction over time.
 
-    times: seconds, ascending; line: a value for each or None; band: (lowest, highest) lists of the other GPUs; limits: [(fraction, label)] drawn
+    times: seconds, ascending; line: a value for each or None; band: (lowest, highest) lists of all GPUs; limits: [(fraction, label)] drawn
     across; zone: (low, high) shaded; said: what a reader who doesn't see it is told.
     """
     keep = _thinned(len(times))

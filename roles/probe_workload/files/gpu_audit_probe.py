@@ -125,8 +125,7 @@ def probe(loader, sync=True, samples=_samples):
     """Yields what `loader` yields, and tells of each iteration. `samples(batch)` counts a batch's samples (None: unknown)."""
     told = writer()
     if not told.path:
-        for batch in loader:
-            yield batch
+        yield from loader
         return
     try:
         told.iterations_per_epoch(len(loader))
