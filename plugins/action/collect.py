@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import datetime
 import os
-import signal
 import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    alarm,
     ansible_edge,
     collecting,
     complaints,
@@ -31,10 +31,6 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
 )
 
 MODULE = "trainops.gpu_audit.host_facts"
-
-
-class HostTimeout(BaseException):
-    """Raised by the alarm; not an Exception, so that nothing between here and the alarm takes it for an answer."""
 
 
 class ActionModule(ActionBase):
@@ -149,11 +145,11 @@ class ActionModule(ActionBase):
         path = run["run_directory"]
         limit = float(values["gpu_audit_host_timeout"])
         try:
-            with _Alarm(0 if self._task.timeout else limit):
+            with alarm.Alarm(0 if self._task.timeout else limit):
                 answer = self._execute_module(module_name=MODULE, module_args=self._module_args(values), task_vars=task_vars)
         except AnsibleConnectionFailure as error:
             return self._unreachable(path, name, ansible_edge.words(error))
-        except HostTimeout:
+        except alarm.HostTimeout:
             return self._failed(path, name, "timeout", "no answer within gpu_audit_host_timeout (%d s)" % limit)
         except AnsibleError as error:
             return self._failed(path, name, "module_failed", ansible_edge.words(error))
@@ -211,48 +207,3 @@ def _load_policy(wanted, folders):
     from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing
 
     return auditing.load_policy(wanted, folders)
-
-
-class _Alarm:
-    """Raises HostTimeout in the worker after so many seconds and ends the programs (ssh) that it started; 0: no limit."""
-
-    def __init__(self, seconds):
-        self.seconds = seconds
-        self._before = None
-
-    def __enter__(self):
-        if self.seconds:
-            self._before = signal.signal(signal.SIGALRM, self._ring)
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
-        return self
-
-    def __exit__(self, *unused):
-        if self.seconds:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before)
-
-    def _ring(self, *unused):
-        for child in _descendants(os.getpid()):
-            try:
-                os.kill(child, signal.SIGTERM)
-            except OSError:
-                pass
-        raise HostTimeout()
-
-
-def _descendants(pid):
-    """The processes that this one started, and theirs: a worker starts nothing but connections. The parent is stat's 4th field, proc(5)."""
-    children = {}
-    for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        try:
-            with open("/proc/%d/stat" % int(entry), "rb") as stream:
-                parent = int(stream.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        children.setdefault(parent, []).append(int(entry))
-    found, looked = [], [pid]
-    while looked:
-        own = children.get(looked.pop(), [])
-        found += own
-        looked += own
-    return found

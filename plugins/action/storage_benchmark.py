@@ -13,7 +13,6 @@ class ActionModule(MeasuringAction):
 
     MODULE = "storage_benchmark"
     SUMMARY = ("read_bytes_per_second", "small_file_bytes_per_second", "checkpoint_write_bytes_per_second", "cached", "quick")
-
     SIZES = ("size_bytes", "sample_bytes")
 
     def run(self, tmp=None, task_vars=None):
@@ -23,6 +22,7 @@ class ActionModule(MeasuringAction):
             if isinstance(value, str):
                 size = workload.parse_size(value)
                 if size is None:
-                    return {"failed": True, "changed": False, "msg": '%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value)}
+                    words = '%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value)
+                    return {"failed": True, "changed": False, "msg": words}
                 self._task.args[key] = size
         return super().run(tmp, task_vars)

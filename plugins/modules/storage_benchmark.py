@@ -138,7 +138,8 @@ measurement:
   contains:
     path: {description: The directory., type: str, returned: always, sample: /data}
     file_system:
-      description: C(type), C(kind) (C(nvme), C(ssd), C(hdd), C(network), C(memory), C(overlay), C(unknown)), C(device), C(mount_point), C(network).
+      description: >-
+        C(type), C(kind) (C(nvme), C(ssd), C(hdd), C(network), C(memory), C(overlay) or C(unknown)), C(device), C(mount_point), C(network).
       type: dict
       returned: always
       sample: {"type": "xfs", "kind": "nvme", "device": "/dev/nvme0n1p1", "mount_point": "/data", "network": false}
@@ -151,8 +152,8 @@ measurement:
           C(cpu_user_fraction), C(cpu_system_fraction), C(engine), C(direct), C(block_size_bytes), C(queue_depth), C(numjobs),
           C(size_bytes), C(file_count), C(file_size_bytes), C(runtime_limit_seconds), C(wall_seconds), C(fsync_at_end), C(guide_job),
           C(device_read_fraction), C(options) (fio's), C(notes).
-        - C(buffered_label) is null for direct I/O, C(buffered) for I/O through the page cache, C(cached) where the figure is one of the page
-          cache and C(memory) for a file system in memory.
+        - C(buffered_label) is null for direct I/O, C(buffered) for I/O through the page cache, C(cached) where the figure is one of the
+          page cache and C(memory) for a file system in memory.
       type: dict
       returned: always
     errors: {description: "For each job that gave nothing, why.", type: dict, returned: always, sample: {}}
@@ -210,7 +211,7 @@ def _now():
 def main():
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     importing.compile_once(importing.__package__)
-    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fio_run, storage
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fio_run, storage, storage_place
     known = {"machine_id": storage.identity(), "gpu_uuids": [], "target": module.params["path"]}
     try:
         planned = storage.plan(module.params)
@@ -220,7 +221,7 @@ def main():
         # Not "started": async_status takes a result with that key for one of a job that still runs.
         known["started_at"] = _now()
         measured = storage.run(module.params, planned)
-    except (storage.Refused, storage.Failed, storage.Interrupted, fio_run.NoFio, ValueError) as error:
+    except (storage_place.Refused, storage.Failed, storage.Interrupted, fio_run.NoFio, ValueError) as error:
         module.fail_json(msg=str(error), finished_at=_now(), **known)
     module.exit_json(changed=False, measurement=measured, finished_at=_now(), **known)
 

@@ -14,8 +14,10 @@ import time
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from . import ansible_edge, collecting, measuring, run_directory, run_pointer
+from . import alarm, ansible_edge, collecting, measuring, run_directory, run_pointer
 
+# A busy host may take long to start Python.
+POLL_SECONDS = 60
 GRACE_VARIABLE = "gpu_audit_measurement_grace_seconds"
 
 
@@ -108,11 +110,14 @@ class MeasuringAction(ActionBase):
         """The result of a job; None while it runs. Lost where the host can't be reached, JobError where the job isn't known there."""
         asked = {"jid": jid, "mode": mode, "_async_dir": self.get_shell_option("async_dir", default="~/.ansible_async")}
         try:
-            answer = self._execute_module(module_name="ansible.legacy.async_status", module_args=asked, task_vars=task_vars)
+            # A session that died without a word (a link that is down, a NAT that forgot) would hold the poll for many minutes.
+            with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
+                answer = self._execute_module(module_name="ansible.legacy.async_status", module_args=asked, task_vars=task_vars)
+        except alarm.HostTimeout:
+            self._drop_session()
+            raise measuring.Lost("no answer within %d s" % POLL_SECONDS) from None
         except AnsibleConnectionFailure as error:
-            # A dead session would otherwise be asked again and again.
-            with contextlib.suppress(AnsibleError, AttributeError, NotImplementedError):
-                self._connection.reset()
+            self._drop_session()
             raise measuring.Lost(ansible_edge.words(error)) from error
         except AnsibleError as error:
             raise measuring.Lost(ansible_edge.words(error)) from error
@@ -128,6 +133,11 @@ class MeasuringAction(ActionBase):
         # A module's own `started` looks to async_status like that of a job which runs.
         ended = answer.get("finished") or answer.get("failed") or "measurement" in answer
         return answer if ended else None
+
+    def _drop_session(self):
+        """End a kept session that may be dead, so that the next poll makes a new one."""
+        with contextlib.suppress(alarm.HostTimeout, AnsibleError, AttributeError, NotImplementedError, OSError), alarm.Alarm(POLL_SECONDS):
+            self._connection.reset()
 
     # ------------------------------------------------------------- its result
 

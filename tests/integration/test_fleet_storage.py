@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Storage of lab hosts measured with the real fio, judged and reported: good disks, throttled and full ones, memory, no permission, hanging and
-killed tests; and nothing left on a host."""
+"""Storage of lab hosts measured with the real fio, judged and reported: good disks, throttled and full ones, memory, no
+permission, hanging and killed tests; and nothing left on a host."""
 from __future__ import annotations
 
 import contextlib
@@ -25,12 +25,14 @@ pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab() or "-")
 VERSION = '#!/bin/sh\n[ "$1" = --version ] && { echo fio-3.33; exit; }\n'
 PROGRAMS = {
     "/opt/lab/fills": VERSION + 'head -c 200000000 /dev/zero > /data/filler 2>/dev/null; exec fio "$@"\n',
-    "/opt/lab/hangs": VERSION + 'd=${2#*=}; trap "" TERM; echo x > "$d/x"; setsid sh -c "while :; do echo x > $d/worker; sleep 0.1; done" & sleep 600\n',
+    "/opt/lab/hangs": VERSION + 'd=${2#*=}; trap "" TERM; echo x > "$d/x"\n' + 'setsid sh -c "while :; do echo x > $d/worker; sleep 0.1; done" & sleep 600\n',
     "/opt/lab/slow": VERSION + 'exec fio "$@" --rate=200k\n',
 }
 # What 8 GPUs need: 400 samples of 4 KiB a second.
 FORM = {"kind": "training", "leans_on": ["compute", "vram", "throughput"], "dataset_layout": "files", "input_sample_bytes": 4096,
-        "samples_per_second_per_gpu": 50, "batch_size": 32, "hours_per_day": 20, "checkpoint_bytes": "10 MB", "checkpoint_interval_minutes": 30}
+        "samples_per_second_per_gpu": 50, "batch_size": 32, "hours_per_day": 20,
+        "checkpoint_bytes": "10 MB", "checkpoint_interval_minutes": 30}
+ALL_JOBS = ["dataset_read", "small_files", "random_read", "checkpoint_write", "mixed"]
 READS_A_SECOND = 200
 
 
@@ -41,7 +43,7 @@ def variables(path: str, **options) -> dict:
 
 
 HOSTS = {
-    "good": {"base": "trixie", "disk_mib": 128, "vars": variables("/data", jobs=["dataset_read", "small_files", "random_read", "checkpoint_write", "mixed"])},
+    "good": {"base": "trixie", "disk_mib": 128, "vars": variables("/data", jobs=ALL_JOBS)},
     "old": {"base": "bullseye", "disk_mib": 128, "vars": variables("/data")},
     "throttled": {"disk_mib": 128, "vars": variables("/data")},
     "memory": {"vars": variables("/dev/shm")},
@@ -58,7 +60,8 @@ ERRORS = {"tight": "bytes are free", "fills": "No space left on device", "closed
 
 
 def inside(name: str, *words: str) -> str:
-    return subprocess.run(["ssh", "-F", str(paths.RUN / "ssh_config"), name, *words], capture_output=True, text=True, timeout=30, check=False).stdout
+    return subprocess.run(["ssh", "-F", str(paths.RUN / "ssh_config"), name, *words], capture_output=True, text=True, timeout=30,
+                          check=False).stdout
 
 
 @contextlib.contextmanager
@@ -92,11 +95,11 @@ def listed(name: str) -> str:
 def as_before(name: str, seconds: float = 30) -> bool:
     """Whether, soon, the folder holds what it held before and no program of a test runs."""
     until = time.monotonic() + seconds
-    while (left := (listed(name) != before[name] or inside(name, "ps ax -o comm= | grep -E '^(fio|gpu-audit-watch|hangs)$'"))):
+    while listed(name) != before[name] or inside(name, "ps ax -o comm= | grep -E '^(fio|gpu-audit-watch|hangs)$'"):
         if time.monotonic() > until:
-            break
+            return False
         time.sleep(0.5)
-    return not left
+    return True
 
 
 before: dict[str, str] = {}
@@ -208,3 +211,22 @@ def test_a_controller_that_dies_leaves_the_host_as_it_was(measured):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(10)
     assert as_before("killed", 60), listed("killed")
+
+
+def test_hosts_that_share_a_file_system_are_measured_alone_and_all_at_once(measured):
+    controller, _play = measured
+    switches = {"measure_storage_shared": True, "measure_storage_shared_delay_seconds": 10, "measure_storage_jobs": ["dataset_read"]}
+    done = controller.play("measure", "--limit", "good,old", "-e", json.dumps(switches), seconds=120)
+    assert done.code == 0, done.out[-3000:]
+    for name in ("good", "old"):
+        alone, together = [json.loads(path.read_text())["result"] for path in
+                           sorted((controller.output / "measurements" / name).glob("storage_benchmark-*.json"))[-2:]]
+        assert (alone["hosts_at_once"], alone["shared"], together["hosts_at_once"]) == (1, None, 2)
+        shared = together["shared"]
+        assert shared["alone_bytes_per_second"] == alone["read_bytes_per_second"]
+        assert shared["ratio"] == pytest.approx(shared["together_bytes_per_second"] / shared["alone_bytes_per_second"])
+        assert not any("not all of them read at once" in note for note in together["notes"])
+        assert as_before(name)
+    done = controller.play("audit", "--limit", "good,old", seconds=120)
+    assert done.code == 0, done.out[-3000:]
+    assert all(host["metrics"].get("storage.shared_read_ratio") or "storage.shared_read_ratio" in findings(host) for host in done.report()["hosts"])

@@ -18,8 +18,8 @@ def one(name, **options):
 def test_dataset_read_is_the_guides_job_to_the_letter():
     job = one("dataset_read")
     assert fio_jobs.arguments(job, "/data/x") == [
-        "--name=dataset_read", "--directory=/data/x", "--rw=read", "--bs=1M", "--size=4G", "--numjobs=4", "--runtime=60", "--group_reporting",
-        "--output-format=json"]
+        "--name=dataset_read", "--directory=/data/x", "--rw=read", "--bs=1M", "--size=4G", "--numjobs=4", "--runtime=60",
+        "--group_reporting", "--output-format=json"]
     assert job.guide and not one("dataset_read", quick=True).guide and not one("dataset_read", numjobs=8).guide
 
 
@@ -81,7 +81,8 @@ def test_names_given_twice_are_measured_once():
 
 
 @pytest.mark.parametrize("names, options, words", [
-    (["read"], {}, "unknown job read; there are dataset_read"), ([], {}, "no jobs named"), (["mixed"], {"numjobs": 0}, "numjobs must be at least 1"),
+    (["read"], {}, "unknown job read; there are dataset_read"), ([], {}, "no jobs named"),
+    (["mixed"], {"numjobs": 0}, "numjobs must be at least 1"),
     (["mixed"], {"size_bytes": 4096}, "size_bytes must be at least 1048576"), (["mixed"], {"runtime_seconds": 0}, "runtime_seconds"),
     (["small_files"], {"sample_bytes": 0}, "sample_bytes"), (["small_files"], {"file_count": -1}, "file_count")])
 def test_what_cannot_be_is_refused(names, options, words):

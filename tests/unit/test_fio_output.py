@@ -117,8 +117,8 @@ def test_direct_io_that_was_refused_is_an_error_without_figures(traps):
 
 def test_options_of_all_jobs_are_merged_and_defaults_known():
     facts = fio_facts(json.dumps(result(
-        job("a", **{"job options": {"name": "a", "bs": "1M"}}), job("b"), **{"global options": {"iodepth": "32", "bs": "4k", "ioengine": "libaio",
-                                                                                     "direct": "1"}})))
+        job("a", **{"job options": {"name": "a", "bs": "1M"}}), job("b"),
+        **{"global options": {"iodepth": "32", "bs": "4k", "ioengine": "libaio", "direct": "1"}})))
     first, second = facts["jobs"]
     assert (first["block_size_bytes"], first["queue_depth"], first["engine"], first["direct"]) == (1 << 20, 32, "libaio", True)
     assert second["block_size_bytes"] == 4096 and second["options"]["iodepth"] == "32"
@@ -181,8 +181,10 @@ ODD = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.
                         "jobname", "job options", "bs", "iodepth", "read", "usr_cpu"]), inner, max_size=6), max_leaves=20)
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(["read", "write", "error", "job options", "jobname", "usr_cpu", "groupid"]), ODD), max_size=3),
-       ODD)
+ODD_JOB = st.dictionaries(st.sampled_from(["read", "write", "error", "job options", "jobname", "usr_cpu", "groupid"]), ODD)
+
+
+@given(st.lists(ODD_JOB, max_size=3), ODD)
 def test_no_result_however_odd_raises(jobs, options):
     facts = parse_fio(json.dumps({"fio version": "fio-3.33", "jobs": jobs, "global options": options}))
     for each in facts["jobs"]:

@@ -39,8 +39,8 @@ def test_all_jobs_with_what_each_was_measured(disk):
     for name, job in result["jobs"].items():
         for direction in {"checkpoint_write": ["write"], "mixed": ["read", "write"]}.get(name, ["read"]):
             assert job[direction]["bytes_per_second"] > 0 and job[direction]["bytes"] > 0, name
-        assert {"cpu_user_fraction", "cpu_system_fraction", "engine", "direct", "buffered_label", "block_size_bytes", "queue_depth", "numjobs",
-                "size_bytes", "file_count", "file_size_bytes", "options", "notes", "fsync_at_end", "device_read_fraction"} < set(job)
+        assert {"cpu_user_fraction", "cpu_system_fraction", "engine", "direct", "buffered_label", "block_size_bytes", "queue_depth",
+                "numjobs", "size_bytes", "file_count", "file_size_bytes", "options", "notes", "fsync_at_end", "device_read_fraction"} < set(job)
         assert "directory" not in job["options"]
     assert result["jobs"]["dataset_read"]["direct"] is False and result["jobs"]["dataset_read"]["engine"] == "psync"
     assert result["jobs"]["small_files"]["file_count"] == 20 and result["jobs"]["small_files"]["file_size_bytes"] == 5000
@@ -155,7 +155,8 @@ def test_a_missing_fio_names_the_line_that_installs_it(disk):
 
 
 @pytest.mark.parametrize("release, line", [
-    ('ID=debian\n', "apt-get install fio"), ('ID="rocky"\nID_LIKE="rhel centos fedora"', "dnf install fio"), ("ID=ubuntu", "apt-get install fio"),
+    ('ID=debian\n', "apt-get install fio"), ('ID="rocky"\nID_LIKE="rhel centos fedora"', "dnf install fio"),
+    ("ID=ubuntu", "apt-get install fio"),
     ('ID="sles"', "zypper install fio"), ('ID=opensuse-leap\nID_LIKE="suse opensuse"', "zypper install fio"), ("", "the package fio")])
 def test_the_installing_line_is_the_distributions(release, line):
     assert fio_run.install_line(release).startswith(line)
@@ -235,7 +236,8 @@ def test_one_job_that_fails_leaves_the_others(disk, tmp_path):
 
 
 @pytest.mark.parametrize("script, words", [
-    ("exit 7", "ended with status 7"), ("kill -SEGV $$", "ended by signal 11"), ("echo '{\"fio version\": \"fio-3.33\", \"jobs\": ['", "cut off"),
+    ("exit 7", "ended with status 7"), ("kill -SEGV $$", "ended by signal 11"),
+    ("echo '{\"fio version\": \"fio-3.33\", \"jobs\": ['", "cut off"),
     ("echo hello", "no result of fio"), ("yes | head -c 30000000", "far too much")])
 def test_an_fio_that_gives_no_result_is_an_error_in_its_words(disk, tmp_path, script, words):
     answer = run(path=str(disk), fio=stand_in(tmp_path, script), **SMALL)
@@ -250,7 +252,8 @@ READ = fio_jobs.jobs(["dataset_read"])[0]
 
 
 @pytest.mark.parametrize("direct, kind, fraction, size, said", [
-    (True, "nvme", 1.0, 1, None), (False, "nvme", 1.0, 1, "buffered"), (False, "nvme", 0.4, 1, "cached"), (False, "nvme", None, 1, "cached"),
+    (True, "nvme", 1.0, 1, None), (False, "nvme", 1.0, 1, "buffered"), (False, "nvme", 0.4, 1, "cached"),
+    (False, "nvme", None, 1, "cached"),
     (False, "network", None, 1, "cached"), (False, "network", None, MEMORY, "buffered"), (True, "memory", 0.0, 1, "memory"),
     (False, "hdd", 0.0, 2 * MEMORY, "buffered"), (False, "nvme", 0.0, 1, "cached")])
 def test_what_figures_must_not_be_taken_for(direct, kind, fraction, size, said):
@@ -261,7 +264,8 @@ def test_a_checkpoint_that_was_synced_is_no_figure_of_the_cache():
     assert storage.label(fio_jobs.jobs(["checkpoint_write"])[0], False, "nvme", None, MEMORY) == "buffered"
 
 
-@pytest.mark.parametrize("kind, words", [("network", "a network file system"), ("overlay", "an overlay file system"), ("memory", "lives in memory")])
+@pytest.mark.parametrize("kind, words", [
+    ("network", "a network file system"), ("overlay", "an overlay file system"), ("memory", "lives in memory")])
 def test_file_systems_that_are_no_plain_disk_are_named(kind, words):
     parsed = {"jobs": [{"read": None, "write": None, "engine": "psync", "queue_depth": 1, "options": {}, "cpu_user_fraction": None,
                         "cpu_system_fraction": 0.1}], "notes": []}

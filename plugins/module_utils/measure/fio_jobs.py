@@ -58,7 +58,8 @@ def jobs(names, quick=False, size_bytes=None, numjobs=None, runtime_seconds=None
 def _dataset_read(form, _sample):
     size, count = form["size_bytes"], form["numjobs"]
     guide = all(form[key] == FULL[key] for key in ("size_bytes", "numjobs", "runtime_seconds"))
-    return Job("dataset_read", size, count, form["runtime_seconds"], count, size, MIB, 1, False, (None,), size * count, 0, size * count, guide)
+    return Job("dataset_read", size, count, form["runtime_seconds"], count, size, MIB, 1, False, (None,),
+               size * count, 0, size * count, guide)
 
 
 def _small_files(form, sample):
@@ -83,7 +84,8 @@ def _checkpoint_write(form, _sample):
 
 def _mixed(form, _sample):
     size, count = form["size_bytes"], form["numjobs"]
-    return Job("mixed", size, count, form["runtime_seconds"], count + 1, size, MIB, 1, True, (None,), size * count, size, size * count, False)
+    return Job("mixed", size, count, form["runtime_seconds"], count + 1, size, MIB, 1, True, (None,),
+               size * count, size, size * count, False)
 
 
 _MAKERS = {"dataset_read": _dataset_read, "small_files": _small_files, "random_read": _random_read, "checkpoint_write": _checkpoint_write,

@@ -83,7 +83,7 @@ def run_job(fio, job, folder, environment, limit_seconds, run=run_program, extra
             continue
         if failed and direct and refuses_direct(words):
             direct = False
-            notes.append("this file system takes no direct I/O (%s); read and written through the page cache: not comparable with direct I/O"
+            notes.append("this file system takes no direct I/O (%s); read and written through the page cache, which is not comparable"
                          % _line(words))
             continue
         error = _failure(done, parsed, words) if failed else None

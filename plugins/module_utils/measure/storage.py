@@ -15,7 +15,6 @@ from ..facts import memory as memory_facts
 from ..facts import platform as platform_facts
 from ..sources.host_files import HostFiles
 from . import fio_jobs, fio_run, storage_folder, storage_place
-from .storage_place import Refused
 
 # From this share of its bytes on, a buffered read counts as having come from the device, however small the files were.
 FROM_DEVICE_FRACTION = 0.9
@@ -33,7 +32,8 @@ class Interrupted(BaseException):
 
 
 def plan(options, host=None):
-    """Looks at the host and writes nothing. options: the module's parameters. -> the plan; Refused, ValueError or fio_run.NoFio.
+    """Looks at the host and writes nothing. options: the module's parameters. -> the plan;
+    storage_place.Refused, ValueError or fio_run.NoFio.
 
     {"seconds", "bytes_written", "bytes_read", "bytes_on_disk", "files", "notes": [what is announced]} and, for run(), "jobs", "limits",
     "place", "fio", "fio_version", "memory_bytes".
@@ -165,8 +165,9 @@ def job_result(job, outcome, file_system, memory_bytes):
     if said == "memory":
         notes.append("this file system lives in memory: no figure of a disk")
     elif said == "cached":
-        notes.append("the files (%d bytes) are smaller than memory (%s bytes) and %s of what was read came from the device: a figure of the "
-                     "cache, not of the disk" % (size, memory_bytes, "an unknown share" if fraction is None else "%d %%" % (100 * fraction)))
+        share = "an unknown share" if fraction is None else "%d %%" % (100 * fraction)
+        notes.append("the files (%d bytes) are smaller than memory (%s bytes) and %s of what was read came from the device: a figure of "
+                     "the cache, not of the disk" % (size, memory_bytes, share))
     if file_system["kind"] == "network":
         notes.append("a network file system: the server's and the network's speed at this moment, caches of the server included")
     elif file_system["kind"] == "overlay":

@@ -47,8 +47,11 @@ def examine(host, path, run=run_forked):
     # A dead server holds whoever asks it: that is a child with a deadline.
     ok, found, kind = run(lambda: _look(host.path(resolved)), LOOK_SECONDS)
     if not ok:
-        advice = "make the directory first, it is never made for you" if "FileNotFoundError" in found else "see whether the file system answers"
-        raise Refused("%s: %s; %s" % (path, found, advice if kind != "failed" or "FileNotFound" in found else "give a directory you may use"))
+        advice = "see whether the file system answers"
+        if kind == "failed":
+            missing = found.startswith("FileNotFoundError")
+            advice = "make the directory first, it is never made for you" if missing else "give a directory you may use"
+        raise Refused("%s: %s; %s" % (path, found, advice))
     if found["block"] or found["character"]:
         raise Refused("%s is a device, and a test on it would destroy what lies there; give a directory on its mounted file system" % path)
     if not found["directory"]:
@@ -71,8 +74,8 @@ def check_room(place, need_bytes, need_files, memory_available_bytes=None):
     reserve = min(int(place["total_bytes"] * RESERVE_FRACTION), RESERVE_MOST_BYTES)
     where = "%s (%s)" % (place["path"], place["file_system"]["mount_point"])
     if place["free_bytes"] - need_bytes < reserve:
-        raise Refused("%s: %d bytes are free; the test needs %d and leaves %d to others. Lower size_bytes or numjobs, take quick, or make room"
-                      % (where, place["free_bytes"], need_bytes, reserve))
+        raise Refused("%s: %d bytes are free; the test needs %d and leaves %d to others. Lower size_bytes or numjobs, take quick, or make "
+                      "room" % (where, place["free_bytes"], need_bytes, reserve))
     if place["inodes_free"] is not None and place["inodes_free"] < need_files + RESERVE_INODES:
         raise Refused("%s: %d inodes are free; the test needs %d and leaves %d to others. Lower file_count or take another directory"
                       % (where, place["inodes_free"], need_files, RESERVE_INODES))
