@@ -78,10 +78,10 @@ def test_what_a_job_says_it_will_do_is_announced():
     assert line == "gpu-01: storage_benchmark in /data: at most 4 min, writes up to 16.0 GiB; a quick look"
 
 
-@pytest.mark.parametrize("answer", [{}, {"plan": None}, {"plan": {"seconds": "long"}}, {"plan": {"seconds": True}}, {"plan": {"seconds": -1}}])
-def test_nothing_without_an_end_is_started(answer):
+@pytest.mark.parametrize("plan", [None, {}, {"seconds": "long"}, {"seconds": True}, {"seconds": -1}])
+def test_nothing_without_an_end_is_started(plan):
     with pytest.raises(ValueError, match="plan.seconds"):
-        measuring.plan_of(answer)
+        measuring.plan_of({"plan": plan})
 
 
 def test_the_watchdog_leaves_a_module_time_to_end_by_itself():
@@ -89,7 +89,8 @@ def test_the_watchdog_leaves_a_module_time_to_end_by_itself():
 
 
 def test_secrets_of_a_command_never_reach_the_file():
-    arguments = {"argv": ["/opt/venv/bin/python", "train.py", "--token=hunter2"], "environment": {"HF_TOKEN": "hunter2", "A": 1}, "chdir": "/w"}
+    arguments = {"argv": ["/opt/venv/bin/python", "train.py", "--token=hunter2"], "chdir": "/w",
+                 "environment": {"HF_TOKEN": "hunter2", "A": 1}}
     document = measuring.document("h", "workload_probe", arguments, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:01:00Z")
     assert "hunter2" not in json.dumps(document)
     assert document["options"] == {"argv": {"program": "python", "arguments": 2}, "environment": ["A", "HF_TOKEN"], "chdir": "/w"}

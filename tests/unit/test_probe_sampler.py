@@ -135,7 +135,7 @@ def test_a_dear_driver_is_asked_less_often():
     cheap, dummy = sample_lines(Api(), 60)
     assert cheap.interval == 0.5
     dear, lines = sample_lines(Api(burn=0.002), 80)
-    assert dear.slow_seconds > sampler.SLOW_SECONDS and dear.interval > 0.5 and lines[-1]["every"] == dear.interval
+    assert dear.every("slow", sampler.SLOW_SECONDS) > sampler.SLOW_SECONDS and dear.interval > 0.5 and lines[-1]["every"] > 0.5
 
 
 HELLO = {"error": None, "notes": [], "gpu_uuids": ["GPU-a", "GPU-b"], "before": [{"used": 7, "processes": [], "processes_known": True}] * 2,
@@ -143,8 +143,11 @@ HELLO = {"error": None, "notes": [], "gpu_uuids": ["GPU-a", "GPU-b"], "before": 
                    "errors": {}} for number, letter in enumerate("ab")]}
 
 
+COUNTERS = {"cpu": {}, "swap_in": 0, "swap_out": 0, "read": None, "available": 5, "total": 9}
+
+
 def line(moment, used, util, **more):
-    return {"m": moment, "t": moment, "cpu": 0.01, "every": 1.0, "gpus": [{"used": used, "util": util, "watts": 100.0, "mask": 0x44, **more}] * 2}
+    return {"m": moment, "t": moment, "cpu": 0.01, "every": 1.0, "host": COUNTERS, "gpus": [{"used": used, "util": util, "watts": 100.0, "mask": 0x44, **more}] * 2}
 
 
 def test_figures_from_the_first_iteration_on():

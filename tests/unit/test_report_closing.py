@@ -24,7 +24,8 @@ def measured(samples=200, **result):
     for entry in probe["result"]["gpus"]:
         entry.update(utilization_mean_fraction=0.9)
     series = {"t": [0.5 * at for at in range(samples)], "gpu": {
-        str(gpu): {"memory_used_bytes": [int(total * 0.7)] * samples, "utilization_fraction": [0.9 - gpu / 100] * samples} for gpu in range(8)}}
+        str(gpu): {"memory_used_bytes": [int(total * 0.7)] * samples, "utilization_fraction": [0.9 - gpu / 100] * samples}
+        for gpu in range(8)}}
     probe["result"].update(dict({"outcome": "stopped", "iterations": 50, "epoch_seconds": 845.0, "duration_seconds": 100.0,
                                  "read_bytes_per_second": 2e8, "series": series, "scaling": SCALING}, **result))
     return document, inputs
@@ -50,8 +51,8 @@ def charts_of(html):
 def test_the_guides_closing_record():
     html = fragment(*measured())
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
-    for words in ("VRAM peak", "70 %", "GPU utilisation", "90 %", "One epoch", "14 min 5 s", "Data read speed", "191 MiB/s", "Cost of the task",
-                  "no prices given", "workload_probe train.py 2026-11-29 12:10:00 UTC"):
+    for words in ("VRAM peak", "70 %", "GPU utilisation", "90 %", "One epoch", "14 min 5 s", "Data read speed", "191 MiB/s",
+                  "Cost of the task", "no prices given", "workload_probe train.py 2026-11-29 12:10:00 UTC"):
         assert words in text, words
 
 

@@ -58,7 +58,7 @@ class Summary(object):
             columns.update({key + " used": "peak", key + " util": "mean", key + " peak": "peak"})
         self.series = Series(SERIES_POINTS, columns)
         self.samples, self.cpu_seconds, self.longest = 0, 0.0, interval_seconds
-        self.started = self.last = None
+        self.started = self.last = self.clocks_at = None
         self.first_host = self.last_host = None
         self.first_slow = self.last_slow = None
         self.tree_steady = self.tree_last = None
@@ -68,7 +68,7 @@ class Summary(object):
 
     def begin(self, moment):
         """The workload starts now (monotonic seconds)."""
-        self.started = self.last = moment
+        self.started = self.last = self.clocks_at = moment
 
     def first_iteration(self, moment):
         """From here on the steady window counts."""
@@ -82,7 +82,7 @@ class Summary(object):
     def add(self, line):
         """One sample of the sampler, taken while the workload ran."""
         moment = line["m"]
-        seconds = max(0.0, min(moment - self.last, 3 * self.interval))
+        seconds = max(0.0, min(moment - self.last, 3 * line["every"]))
         self.last = moment
         self.samples += 1
         self.cpu_seconds = line["cpu"]
@@ -94,14 +94,18 @@ class Summary(object):
         if line.get("tree"):
             self._tree(line["tree"], moment)
         row = {"cpu": self.load.get("busy"), "iowait": self.load.get("iowait")}
+        clocks = 0.0
+        if line.get("host"):
+            # Watts and clock events come with the machine's counters.
+            clocks, self.clocks_at = max(0.0, min(moment - self.clocks_at, 3 * max(1.0, line["every"]))), moment
         starting = self.steady is None and moment - self.started <= START_SECONDS
         for number, values in enumerate(line["gpus"]):
-            self._gpu(number, values, seconds, starting)
+            self._gpu(number, values, seconds, clocks, starting)
             key = self.keys[number]
             row.update({key + " used": values["used"], key + " util": values["util"], key + " peak": values["util"]})
         self.series.add(round(moment - self.started, 2), row)
 
-    def _gpu(self, number, values, seconds, starting):
+    def _gpu(self, number, values, seconds, clocks, starting):
         peak = self.peaks[number]
         peak.last = values["used"]
         peak.used = _greater(peak.used, values["used"])
@@ -116,12 +120,12 @@ class Summary(object):
             if mine:
                 peak.job_seen = True
                 peak.job = _greater(peak.job, sum(size for size in mine if size) or None)
-        for name in reason_names(values["mask"]) if values["mask"] else ():
-            peak.events[name] = peak.events.get(name, 0.0) + seconds
+        for name in reason_names(values["mask"]) if values.get("mask") else ():
+            peak.events[name] = peak.events.get(name, 0.0) + clocks
         for window in self._windows():
             window.util[number].add(values["util"], seconds)
             window.sm[number].add(values.get("sm"), seconds)
-            window.watts[number].add(values["watts"], seconds)
+            window.watts[number].add(values.get("watts"), clocks)
 
     def _host(self, counters, moment):
         counters = dict(counters, m=moment)

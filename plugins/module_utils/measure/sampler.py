@@ -19,9 +19,9 @@ from . import sampler_host
 
 # What is read less often than every sample, in seconds.
 HOST_SECONDS, SLOW_SECONDS, MAPS_SECONDS = 1.0, 2.0, 5.0
-# Of one core: the walk over the process tree and the whole sampler.
-TREE_SHARE, WHOLE_SHARE = 0.001, 0.0075
-JUDGED_SAMPLES = 10
+# What each part may take of one core; together below one hundredth. A part that costs more is read less often.
+SHARES = {"sample": 0.003, "host": 0.0012, "slow": 0.0012, "tree": 0.0008}
+LONGEST_SECONDS = 60.0
 
 
 def describe(device):
@@ -37,16 +37,23 @@ class Sampler(object):
         self.counters = sampler_host.HostCounters(self.host)
         self.page = os.sysconf("SC_PAGE_SIZE")
         self.devices, self.error = [], None
-        self.slow_seconds = SLOW_SECONDS
+        self.asked = interval_seconds
         self.due = {"host": 0.0, "slow": 0.0, "tree": 0.0, "maps": 0.0}
-        # Since when, by both clocks, the sampler's share of a core is looked at.
-        self.window = (0.0, 0.0)
+        # CPU seconds that one reading of each part takes, smoothed.
+        self.costs = {}
         self.count = 0
         self.opened = 0.0
 
-    def _pace(self, seconds, now):
-        """When something is read next: at first more often than every `seconds`, so that a short run isn't missed."""
-        return now + min(seconds, max(self.interval, 0.2 * (now - self.opened))) - self.interval / 4
+    def _spent(self, part, seconds):
+        self.costs[part] = seconds if part not in self.costs else 0.8 * self.costs[part] + 0.2 * seconds
+
+    def every(self, part, seconds):
+        """Seconds between two readings of a part: `seconds`, or as many as keep it within its share."""
+        return min(max(seconds, self.costs.get(part, 0.0) / SHARES[part]), max(seconds, LONGEST_SECONDS))
+
+    def _pace(self, part, seconds, now):
+        """When a part is read next: at first more often than it will be, so that a short run isn't missed."""
+        return now + min(self.every(part, seconds), max(self.interval, 0.2 * (now - self.opened))) - self.interval / 4
 
     def open(self):
         """Opens the driver's library and says what is there. A driver that doesn't answer is told in the first line's `error`."""
@@ -67,7 +74,6 @@ class Sampler(object):
                 {"pid": pid, "name": device.process_name(pid), "used_memory_bytes": size}
                 for pid, size in sorted((slow["processes"] or {}).items())], "processes_known": slow["processes"] is not None})
         self.opened = self.clock()
-        self.window = (time.process_time(), self.opened)
         self._line({"hello": {"error": self.error, "notes": notes, "gpu_uuids": uuids, "gpus": [describe(one) for one in self.devices],
                               "before": before}})
 
@@ -90,41 +96,38 @@ class Sampler(object):
                 found |= sampler_host.mapped_frameworks(self.host.text_or("/proc/%d/maps" % pid, "", 4 << 20))
             usage["frameworks"] = sorted(found)
             self.due["maps"] = now + MAPS_SECONDS * (1 if self.count < 40 else 6)
-        self.due["tree"] = self._pace(max(HOST_SECONDS, (time.process_time() - began) / TREE_SHARE), now)
+        self._spent("tree", time.process_time() - began)
+        self.due["tree"] = self._pace("tree", HOST_SECONDS, now)
         return usage
 
     def sample(self):
         """One sample, written as one line."""
         now = self.clock()
+        marks = [time.process_time()]
         line = {"t": round(time.time(), 3), "m": round(now, 4), "gpus": [device.read() for device in self.devices]}
+        marks.append(time.process_time())
         slow = now >= self.due["slow"]
+        if now >= self.due["host"]:
+            for device, values in zip(self.devices, line["gpus"]):
+                values.update(device.read_clocks())
+            line["host"] = self.counters.read(slow)
+            self._spent("host", time.process_time() - marks[1])
+            self.due["host"] = self._pace("host", HOST_SECONDS, now)
         if slow:
-            self.due["slow"] = self._pace(self.slow_seconds, now)
+            marks.append(time.process_time())
             for device, values in zip(self.devices, line["gpus"]):
                 values.update(device.read_slow())
-        if now >= self.due["host"]:
-            self.due["host"] = self._pace(HOST_SECONDS, now)
-            line["host"] = self.counters.read(slow)
+            self._spent("slow", time.process_time() - marks[2])
+            self.due["slow"] = self._pace("slow", SLOW_SECONDS, now)
         tree = self._tree(now)
         if tree is not None:
             line["tree"] = tree
         self.count += 1
-        line["cpu"] = round(time.process_time(), 6)
-        self._restrain(now)
-        line["every"] = self.interval
+        line["cpu"], line["every"] = round(time.process_time(), 6), round(self.interval, 3)
+        marks.append(time.process_time())
         self._line(line)
-
-    def _restrain(self, now):
-        """Keeps the cost fixed: where a sample is dear (many GPUs, a slow driver), the slow values and then the samples come less often."""
-        if self.count % JUDGED_SAMPLES:
-            return
-        spent, passed = time.process_time() - self.window[0], now - self.window[1]
-        self.window = (time.process_time(), now)
-        if passed > 0 and spent / passed > WHOLE_SHARE:
-            if self.slow_seconds < 8 * SLOW_SECONDS:
-                self.slow_seconds *= 2
-            else:
-                self.interval = min(60.0, self.interval * 2)
+        self._spent("sample", marks[1] - marks[0] + time.process_time() - marks[-1])
+        self.interval = self.every("sample", self.asked)
 
     def loop(self):
         """Samples until the pipe is closed."""

@@ -122,15 +122,18 @@ class Device(object):
         return int(memory.total), int(memory.used), None
 
     def read(self):
-        """What every sample has: used bytes, utilisation, watts, mask of clock-event reasons."""
+        """What every sample has: used bytes, utilisation."""
         memory = self._memory()
         rates = self._call("nvmlDeviceGetUtilizationRates")
+        return {"used": memory[1] if memory else None, "util": rates.gpu / 100.0 if rates is not None else None}
+
+    def read_clocks(self):
+        """Watts and the mask of clock-event reasons."""
         power = self._call("nvmlDeviceGetPowerUsage") if self.parent is None else None
         mask = self._call("nvmlDeviceGetCurrentClocksEventReasons")
         if mask is None:
             mask = self._call("nvmlDeviceGetCurrentClocksThrottleReasons")
-        return {"used": memory[1] if memory else None, "util": rates.gpu / 100.0 if rates is not None else None,
-                "watts": power / 1000.0 if power is not None else None, "mask": mask}
+        return {"watts": power / 1000.0 if power is not None else None, "mask": mask}
 
     def read_slow(self):
         """What changes slowly or costs more: temperature, encoder, SM activity, bytes by process."""
