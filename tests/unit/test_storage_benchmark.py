@@ -41,7 +41,8 @@ def test_all_jobs_with_what_each_was_measured(disk):
         for direction in {"checkpoint_write": ["write"], "mixed": ["read", "write"]}.get(name, ["read"]):
             assert job[direction]["bytes_per_second"] > 0 and job[direction]["bytes"] > 0, name
         assert {"cpu_user_fraction", "cpu_system_fraction", "engine", "direct", "buffered_label", "block_size_bytes", "queue_depth",
-                "numjobs", "size_bytes", "file_count", "file_size_bytes", "options", "notes", "fsync_at_end", "device_read_fraction"} < set(job)
+                "numjobs", "size_bytes", "file_count", "file_size_bytes", "options", "notes",
+                "fsync_at_end", "device_read_fraction"} < set(job)
         assert "directory" not in job["options"]
     assert result["jobs"]["dataset_read"]["direct"] is False and result["jobs"]["dataset_read"]["engine"] == "psync"
     assert result["jobs"]["small_files"]["file_count"] == 20 and result["jobs"]["small_files"]["file_size_bytes"] == 5000
