@@ -49,7 +49,7 @@ def test_every_capture_is_read_or_says_why_not(captures):
         assert facts["fio_version"] and facts["fio_version"] in text and facts["jobs"], path.name
         # Only the two runs that failed have errors.
         assert bool(facts["errors"]) == any(word in path.name for word in ("enospc", "permission")), (path.name, facts["errors"])
-        raw = [each for each in json.loads(text[text.index("{\n"):text.rindex("\n}") + 2])["jobs"]]
+        raw = json.loads(text[text.index("{\n"):text.rindex("\n}") + 2])["jobs"]
         for parsed, given_job in zip(facts["jobs"], raw):
             for name in ("read", "write"):
                 direction = parsed[name]

@@ -18,6 +18,7 @@ from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.forked import run_forked
 
 pytestmark = pytest.mark.skipif(not FIO, reason="fio isn't installed")
+LARGER = {**SMALL, "size_bytes": 8 << 20}
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
@@ -40,7 +41,8 @@ def test_all_jobs_with_what_each_was_measured(disk):
         for direction in {"checkpoint_write": ["write"], "mixed": ["read", "write"]}.get(name, ["read"]):
             assert job[direction]["bytes_per_second"] > 0 and job[direction]["bytes"] > 0, name
         assert {"cpu_user_fraction", "cpu_system_fraction", "engine", "direct", "buffered_label", "block_size_bytes", "queue_depth",
-                "numjobs", "size_bytes", "file_count", "file_size_bytes", "options", "notes", "fsync_at_end", "device_read_fraction"} < set(job)
+                "numjobs", "size_bytes", "file_count", "file_size_bytes", "options", "notes",
+                "fsync_at_end", "device_read_fraction"} < set(job)
         assert "directory" not in job["options"]
     assert result["jobs"]["dataset_read"]["direct"] is False and result["jobs"]["dataset_read"]["engine"] == "psync"
     assert result["jobs"]["small_files"]["file_count"] == 20 and result["jobs"]["small_files"]["file_size_bytes"] == 5000
@@ -287,7 +289,7 @@ def small_disk(tmp_path):
     with open(image, "wb") as file:
         file.truncate(32 << 20)
     subprocess.run(["mkfs.ext4", "-q", "-m", "0", "-N", "128", str(image)], check=True)
-    mounted = subprocess.run(["mount", "-o", "loop", str(image), str(point)], capture_output=True, text=True)
+    mounted = subprocess.run(["mount", "-o", "loop", str(image), str(point)], capture_output=True, text=True, check=False)
     if mounted.returncode:
         pytest.skip("no loop mount here: " + mounted.stderr)
     try:
@@ -304,6 +306,6 @@ def test_a_small_file_system_is_asked_for_room_before_anything_is_written(small_
 
 def test_a_small_file_system_that_fills_up_under_the_test(small_disk, tmp_path):
     fio = stand_in(tmp_path, 'head -c 64000000 /dev/zero > %s/filler 2>/dev/null; exec $REAL "$@"' % small_disk)
-    answer = run(path=str(small_disk), jobs=["dataset_read", "checkpoint_write"], fio=fio, **dict(SMALL, size_bytes=8 << 20))
+    answer = run(path=str(small_disk), jobs=["dataset_read", "checkpoint_write"], fio=fio, **LARGER)
     os.unlink(small_disk / "filler")
     assert answer["failed"] and "No space left on device" in answer["msg"]

@@ -17,6 +17,7 @@ from storage_runs import FIO, SMALL, programs_left, run, stand_in, start, wait_u
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
 
 pytestmark = pytest.mark.skipif(not FIO, reason="fio isn't installed")
+LONG = {**SMALL, "runtime_seconds": 60}
 # The real fio, held back to 100 kB/s: laid out at once, reading for as long as it may.
 SLOW = 'exec $REAL "$@" --rate=100k'
 # Lays out a file, ignores SIGTERM, and leaves a worker in a session of its own as fio's jobs are.
@@ -48,7 +49,7 @@ def laid_out(folder):
 @pytest.mark.parametrize("program", [SLOW, HANGS], ids=["real", "hanging"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_nothing_is_left_after_a_signal(disk, tmp_path, number, program):
-    process = start(path=str(disk), fio=stand_in(tmp_path, program), **dict(SMALL, runtime_seconds=60))
+    process = start(path=str(disk), fio=stand_in(tmp_path, program), **LONG)
     assert wait_until(lambda: laid_out(disk)) and programs_left()
     process.send_signal(number)
     out, _error = process.communicate(timeout=60)
@@ -61,7 +62,7 @@ def test_nothing_is_left_after_a_signal(disk, tmp_path, number, program):
 
 
 def test_nothing_is_left_when_the_whole_session_is_killed(disk, tmp_path):
-    process = start(["setsid"], path=str(disk), fio=stand_in(tmp_path, SLOW), **dict(SMALL, runtime_seconds=60))
+    process = start(["setsid"], path=str(disk), fio=stand_in(tmp_path, SLOW), **LONG)
     assert wait_until(lambda: laid_out(disk))
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=30)
@@ -87,7 +88,7 @@ def test_what_fails_leaves_nothing(disk, tmp_path):
 
 def test_the_watcher_lets_a_session_go_at_once(disk, tmp_path):
     """An inherited descriptor would hold ssh open for as long as the watcher lives."""
-    process = start(path=str(disk), fio=stand_in(tmp_path, HANGS), **dict(SMALL, runtime_seconds=60))
+    process = start(path=str(disk), fio=stand_in(tmp_path, HANGS), **LONG)
     assert wait_until(lambda: laid_out(disk))
     (watcher,) = [pid for pid in filter(str.isdigit, os.listdir("/proc")) if _comm(pid) == "gpu-audit-watch"
                   and _parent(pid) == process.pid]

@@ -17,6 +17,7 @@ DIRECTIONS = ("read", "write", "trim")
 # Engines for which a queue depth above 1 has no effect (fio's own note: "queue depth will be capped at 1").
 SYNCHRONOUS_ENGINES = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"))
 DEFAULT_ENGINE = "psync"
+_ERROR = re.compile(r"\berr(or)?=(?!\s*0\b)|not loadable|unrecognized option|failed parsing")
 _PERCENTILES = (("latency_p50_seconds", 50.0), ("latency_p95_seconds", 95.0), ("latency_p99_seconds", 99.0))
 # No figure of a disk is larger, and every smaller one is a float's.
 _LARGEST = 1 << 80
@@ -41,7 +42,7 @@ def parse_fio(text):
     notes, errors = [], []
     for part in (before, after):
         lines = [line.strip()[:MAX_LINE] for line in part.splitlines() if line.strip()]
-        errors += [line for line in lines if re.search(r"\berr(or)?=(?!\s*0\b)|not loadable|unrecognized option|failed parsing", line)]
+        errors += [line for line in dict.fromkeys(lines) if _ERROR.search(line)]
         notes += lines[:MAX_NOISE_LINES]
         if len(lines) > MAX_NOISE_LINES:
             notes.append("%d more lines of text around the result" % (len(lines) - MAX_NOISE_LINES))
@@ -77,22 +78,22 @@ def _error_words(number):
 
 def _find(text):
     """(the result or None, text before, text after, why there is none or None, keys given more than once)."""
-    broken = None
+    broken, repeated = None, []
+
+    def pairs(found):
+        values = {}
+        for key, value in found:
+            if key not in values:
+                values[key] = value
+                continue
+            if key not in repeated:
+                repeated.append(key)
+            earlier = values[key]
+            values[key] = _Repeated((earlier if isinstance(earlier, _Repeated) else [earlier]) + [value])
+        return values
+
     for start in re.finditer(r"^[ \t]*(?=\{)", text, re.MULTILINE):
-        repeated = []
-
-        def pairs(found, repeated=repeated):
-            values = {}
-            for key, value in found:
-                if key not in values:
-                    values[key] = value
-                    continue
-                if key not in repeated:
-                    repeated.append(key)
-                earlier = values[key]
-                values[key] = _Repeated((earlier if isinstance(earlier, _Repeated) else [earlier]) + [value])
-            return values
-
+        del repeated[:]
         try:
             document, end = json.JSONDecoder(object_pairs_hook=pairs).raw_decode(text, start.end())
         except (ValueError, RecursionError) as error:

@@ -98,7 +98,9 @@ def _failure(done, parsed, words):
     if not parsed["jobs"] and done.rc != 0:
         # That there is no result follows from the status; the rest is fio's own words.
         return "fio ended with status %s: %s" % (done.rc, "; ".join(parsed["errors"][1:3]) or _line(words) or "it said nothing")
-    return "; ".join(parsed["errors"][:3]) or "fio ended with status %s: %s" % (done.rc, _line(words) or "it said nothing")
+    # What a job's error number means is easier to read than the place in fio's source.
+    errors = sorted(parsed["errors"], key=lambda error: error.startswith("fio:"))
+    return "; ".join(errors[:2]) or "fio ended with status %s: %s" % (done.rc, _line(words) or "it said nothing")
 
 
 def _line(words):

@@ -53,7 +53,8 @@ class Sampler(object):
 
     def _pace(self, part, seconds, now):
         """When a part is read next: at first more often than it will be, so that a short run isn't missed."""
-        return now + min(self.every(part, seconds), max(self.interval, 0.2 * (now - self.opened))) - self.interval / 4
+        every = self.every(part, seconds)
+        return now + min(every, max(self.interval, 0.2 * (now - self.opened), 0.15 * every)) - self.interval / 4
 
     def open(self):
         """Opens the driver's library and says what is there. A driver that doesn't answer is told in the first line's `error`."""
