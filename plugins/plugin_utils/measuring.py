@@ -151,6 +151,18 @@ def target_of(arguments):
     return os.path.basename(str(words[0])) if words else None
 
 
+def told(summary):
+    """The summary of a measurement in one line, figures for people: "read 1.40 GiB/s, outcome completed"; what isn't there is left out."""
+    units = {"_bytes_per_second": "bytes_per_second", "_seconds": "seconds", "_fraction": "fraction"}
+    parts = []
+    for key, value in summary.items():
+        ending = next((ending for ending in units if key.endswith(ending)), "")
+        if value is not None and value is not False:
+            words = key[: len(key) - len(ending)].replace("_", " ")
+            parts.append(words if value is True else "%s %s" % (words, format_value(value, units.get(ending, ""))))
+    return ", ".join(parts) or "no figure"
+
+
 def document(name, module, arguments, answer, started, finished, seen=None):
     """The measurement of a module's answer ({"measurement", "machine_id", "gpu_uuids"}), or of its failure ({"failed", "msg"}).
 

@@ -184,6 +184,7 @@ class MeasuringAction(ActionBase):
         if "error" in measurement:
             return dict(kept, failed=True, msg=measurement["error"])
         summary = {key: measurement["result"][key] for key in self.SUMMARY if key in measurement["result"]}
+        self._say("%s: %s: %s; kept in %s" % (name, self.MODULE, measuring.told(summary), path))
         return dict(kept, summary=summary, msg="measured: %s" % path)
 
     def _full_name(self):

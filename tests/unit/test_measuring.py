@@ -150,3 +150,9 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "measurements").write_text("a file")
     with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
         measuring.store(str(tmp_path), measuring.document("h", "m", {}, ANSWER, "s", "2026-11-30T12:00:00Z"))
+
+
+def test_a_summary_is_told_in_one_line():
+    summary = {"read_bytes_per_second": 3 << 29, "epoch_seconds": None, "data_wait_fraction": 0.25, "outcome": "completed", "cached": False, "quick": True}
+    assert measuring.told(summary) == "read 1.50 GiB/s, data wait 25 %, outcome completed, quick"
+    assert measuring.told({}) == "no figure"
