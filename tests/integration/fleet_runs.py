@@ -135,21 +135,22 @@ class Controller:
     def play(self, playbook: str, *arguments: str, seconds: float = RUN_SECONDS, interrupt_when=None) -> Finished:
         """Run a playbook; past the deadline its whole session is ended and the test fails.
 
-        interrupt_when(output dir) is asked four times a second; the first true answer sends SIGINT, as Ctrl-C does, to the group.
+        interrupt_when(output dir) is asked often; the first true answer sends SIGINT to the group, as Ctrl-C does, and again every ten seconds
+        while the play goes on, as somebody at a keyboard would: Ansible itself sometimes waits for ever after the first.
         """
         began = time.monotonic()
         log = self.folder / "playbook.log"
         with open(log, "w") as sink:
             process = subprocess.Popen(self.command(playbook, *arguments), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
                                        stdout=sink, stderr=subprocess.STDOUT, start_new_session=True)
-        sent = interrupt_when is None
+        pressed = None
         try:
             while process.poll() is None:
                 if time.monotonic() - began > seconds:
                     pytest.fail(f"{playbook} did not end within {seconds} s:\n{log.read_text()[-4000:]}")
-                if not sent and interrupt_when(self.output):
+                if interrupt_when is not None and (time.monotonic() - pressed > 10 if pressed else interrupt_when(self.output)):
                     os.killpg(process.pid, signal.SIGINT)
-                    sent = True
+                    pressed = time.monotonic()
                 time.sleep(0.25 if interrupt_when is None else 0.05)
         finally:
             if process.poll() is None:

@@ -100,5 +100,3 @@ class MeasuringSite(Site):
         """[(file name, content)] of the measurements that are kept."""
         folder = self.output / "measurements" / name
         return [(path.name, json.loads(path.read_text())) for path in sorted(folder.glob("[a-z]*.json"))] if folder.exists() else []
-
-

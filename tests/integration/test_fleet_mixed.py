@@ -147,7 +147,7 @@ def test_a_host_variable_that_does_not_template(controller):
     hosts = done.hosts()
     assert {name: host["verdict"] for name, host in hosts.items()} == {"healthy-trixie-1": "error", "healthy-book-1": "unproven"}
     [error] = hosts["healthy-trixie-1"]["errors"]
-    assert error["kind"] == "template" and "gpu_audit_workload" in error["message"] and "nobody_defined_this" in error["message"]
+    assert error["kind"] == "settings" and "gpu_audit_workload" in error["message"] and "nobody_defined_this" in error["message"]
 
 
 def test_interrupted_then_judged_again(controller):

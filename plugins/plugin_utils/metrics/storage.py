@@ -204,4 +204,3 @@ def _derive_capacity(state, paths):
             "key": "cause.capacity",
             "params": {"place": worst["label"], "needed": format_bytes(worst["needed"]), "free": format_bytes(worst["free"])},
         }
-
