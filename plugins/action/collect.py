@@ -21,7 +21,6 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     complaints,
     host_options,
     measurement_store,
-    policy,
     run_directory,
     run_pointer,
     variable_names,
@@ -131,12 +130,12 @@ class ActionModule(ActionBase):
             return wanted, {"gpu_audit_policy": loaded["error"]}
         strangers = waivers.strangers(values.get("gpu_audit_waivers"), loaded["policy"]["checks"])
         problems = {"gpu_audit_waivers": "; ".join(strangers)} if strangers else {}
-        try:
-            policy.apply_thresholds(loaded["policy"], thresholds)
-        except policy.PolicyError as error:
-            variable, _colon, message = str(error).partition(": ")
-            known = any(entry["variable"] == variable for entry in thresholds)
-            problems.update({variable: message} if known else {"gpu_audit_policy": str(error)})
+        if thresholds:
+            text = run_pointer.once(ansible_edge.process_tmp(), "thresholds", [wanted, thresholds], lambda: _threshold_error(loaded["policy"], thresholds))
+            if text is not None:
+                variable, _colon, message = text.partition(": ")
+                known = any(entry["variable"] == variable for entry in thresholds)
+                problems.update({variable: message} if known else {"gpu_audit_policy": text})
         return wanted, problems
 
     # --------------------------------------------------------------- the host
@@ -200,6 +199,17 @@ class ActionModule(ActionBase):
         # Returned, not raised: Ansible prints the words of an exception as they are, and they may hold whatever the host's banner does.
         self._record(path, name, "unreachable", message)
         return {"unreachable": True, "status": "unreachable", "msg": verdict_table.clean(message, 600), "run_directory": path}
+
+
+def _threshold_error(resolved, thresholds):
+    """What is wrong with these thresholds, None where nothing is."""
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import policy
+
+    try:
+        policy.apply_thresholds(resolved, thresholds)
+    except policy.PolicyError as error:
+        return str(error)
+    return None
 
 
 def _load_policy(wanted, folders):

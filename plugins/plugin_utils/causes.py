@@ -11,7 +11,7 @@ from . import messages
 from .metrics.registry import DEFINITIONS
 from .numbers import format_number
 from .findings import SIZING_CHECKS, show
-from .policy import CHECKLIST
+from .words import CHECKLIST
 
 # A failing check that follows from another failing check of the same host: mending the other mends it.
 FOLLOWS_FROM = {

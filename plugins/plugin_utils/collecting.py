@@ -12,7 +12,7 @@ import re
 import zlib
 
 from . import expected, messages, report, run_directory, waivers, workload
-from .policy import NUMERIC_COMPARISONS
+from .words import NUMERIC_COMPARISONS
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
 INPUT_VARIABLES = {

@@ -13,6 +13,7 @@ from . import causes, complaints, documents, findings, messages, metrics, waiver
 from . import expected as expected_module, policy as policy_module, verdict as verdict_module
 from .metrics.measurements import SILENT
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
+from .words import CHECKLIST
 
 SCHEMA = "trainops.gpu_audit/report/1"
 # Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform,
@@ -100,7 +101,7 @@ def _empty_entry(document, inputs, policy, form):
         "policy": text(inputs, "policy") or (policy["name"] if policy else "?"),
         "verdict": "error",
         "reason": "",
-        "checklist": {item: "unknown" for item in policy_module.CHECKLIST},
+        "checklist": {item: "unknown" for item in CHECKLIST},
         "hardware": {},
         "metrics": {},
         "absent": {},
@@ -183,7 +184,7 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
             ),
         }
         for item, status in statuses.items()
-        if status == "unknown" and item in policy_module.CHECKLIST and item not in asked
+        if status == "unknown" and item in CHECKLIST and item not in asked
     ]
     decided = verdict_module.decide(result, statuses, items)
     result.sort(key=lambda finding: (_RANK[finding["status"]], finding["check"]))

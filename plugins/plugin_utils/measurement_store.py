@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 
 from . import run_directory
-from .metrics.registry import mapping, maps
+from .leaves import mapping, maps
 from .waivers import as_moment
 
 MEASUREMENT_SCHEMA = "trainops.gpu_audit/measurement/1"

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import operator
@@ -15,15 +14,10 @@ import yaml
 from . import expressions
 from .metrics.registry import DEFINITIONS, NUMBER_LIMIT
 from .numbers import is_number
+from .words import COMPARISONS, ITEMS, NEVER_FAIL_ITEMS, NUMERIC_COMPARISONS, nearest
 from .workload import LEANINGS, parse_size
 
 SCHEMA = "trainops.gpu_audit/policy/1"
-CHECKLIST = ("vram", "compute", "memory", "storage", "network")
-ITEMS = CHECKLIST + ("health", "software", "power", "cost", "utilisation")
-# These judge spending or code, not the machine.
-NEVER_FAIL_ITEMS = ("cost", "utilisation")
-NUMERIC_COMPARISONS = ("below", "above", "at_least", "at_most")
-COMPARISONS = NUMERIC_COMPARISONS + ("equals", "not_equals", "one_of", "none_of")
 TOP_KEYS = ("schema", "name", "title", "extends", "leans_on", "checks")
 CHECK_KEYS = (
     "item",
@@ -55,12 +49,6 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 class PolicyError(ValueError):
     """A policy or threshold that can't be used; the text is one line that says where, what and what to do."""
-
-
-def nearest(name, names):
-    """(did you mean "x"?) with the most similar valid name, an empty text when none is similar."""
-    found = difflib.get_close_matches(str(name)[:100], [str(entry) for entry in names], n=1, cutoff=0.6)
-    return ' (did you mean "%s"?)' % found[0] if found else ""
 
 
 def _one_line(text):

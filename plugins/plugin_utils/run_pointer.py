@@ -65,12 +65,10 @@ def begin(process_tmp, output_dir, manifest, settings):
     return found
 
 
-def policy_once(process_tmp, key, load, run=None):
-    """The policy `key` as `load()` gives it, loaded once per process and recorded in the run's run.json.
-
-    Returns {"policy": dict} or {"error": text}; `load` returns the same.
-    """
-    path = os.path.join(_folder(process_tmp), "policy-%s.json" % hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32])
+def once(process_tmp, kind, key, load):
+    """What `load()` gives (JSON) for a key (JSON) of a kind, asked for once per process: the first worker loads, the others read."""
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    path = os.path.join(_folder(process_tmp), "%s-%s.json" % (kind, digest))
     with contextlib.suppress(FileNotFoundError, ValueError):
         with open(path, encoding="utf-8") as stream:
             return json.load(stream)
@@ -79,11 +77,23 @@ def policy_once(process_tmp, key, load, run=None):
             with open(path, encoding="utf-8") as stream:
                 return json.load(stream)
         loaded = load()
-        if run is not None and "policy" in loaded:
-            add_policy(run, key, loaded["policy"])
         # Not sorted: the order of checks in a policy is the order people read them in.
         run_directory.write_bytes(path, json.dumps(loaded).encode("utf-8"))
     return loaded
+
+
+def policy_once(process_tmp, key, load, run=None):
+    """The policy `key` as `load()` gives it, loaded once per process and recorded in the run's run.json.
+
+    Returns {"policy": dict} or {"error": text}; `load` returns the same.
+    """
+    def loading():
+        loaded = load()
+        if run is not None and "policy" in loaded:
+            add_policy(run, key, loaded["policy"])
+        return loaded
+
+    return once(process_tmp, "policy", key, loading)
 
 
 def add_policy(run, key, policy):

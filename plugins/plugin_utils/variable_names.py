@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from . import collecting, host_options
-from .policy import nearest
+from .words import nearest
 
 PREFIX = "gpu_audit_"
 # Merged by name, and the variables of the role prepare, which an audit never reads.

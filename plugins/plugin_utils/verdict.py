@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .policy import CHECKLIST, ITEMS
+from .words import CHECKLIST, ITEMS
 
 VERDICTS = ("ready", "ready_with_warnings", "unproven", "not_ready", "unreachable", "error", "not_tried")
 # Worst last; the gate refuses from a level on.

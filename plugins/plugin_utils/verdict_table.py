@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 from . import verdict as verdicts
-from .policy import CHECKLIST
+from .words import CHECKLIST
 
 # One letter an item, so that the table doesn't live by colour.
 _MARKS = {"pass": "+", "warn": "!", "fail": "X", "unknown": "?", "not_applicable": "-", "waived": "w"}

@@ -11,7 +11,7 @@ import math
 import re
 
 from . import workload
-from .policy import nearest
+from .words import nearest
 
 
 class PlanError(ValueError):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime
 
-from .policy import nearest
+from .words import nearest
 
 
 def as_moment(value):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from .scaling import BASES, ScalingError, read_times
+from .words import nearest
 
 KINDS = ("training", "finetuning", "inference", "rendering", "transcoding")
 LEANINGS = ("compute", "vram", "throughput", "latency")
@@ -275,8 +276,6 @@ def normalise(form):
     """(form with sizes in bytes and numbers as numbers, problems [str]). A field that is wrong or unknown is left out and named in
     problems.
     """
-    from .policy import nearest
-
     if form is None:
         return {}, []
     if not isinstance(form, dict):

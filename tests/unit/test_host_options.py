@@ -82,3 +82,10 @@ def test_every_variable_of_roles_playbooks_and_readmes_is_known():
     pages = [*ROOT.glob("roles/**/*.yml"), *ROOT.glob("playbooks/*.yml"), *ROOT.glob("roles/*/README.md"), *ROOT.glob("README*.md")]
     names = {name for page in pages for name in re.findall(r"\bgpu_audit_[a-z0-9_]+", page.read_text())}
     assert len(names) > 25 and variable_names.unknown(names) == []
+
+
+def test_expected_fields_are_what_metrics_ask_for():
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import expected, metrics
+
+    asked = {source.partition(".")[2] for entry in metrics.DEFINITIONS.values() for source in entry["inputs"] if source.startswith("expected.")}
+    assert set(expected.FIELDS) == asked

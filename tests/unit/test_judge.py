@@ -10,6 +10,7 @@ import re
 import fleet_maker
 import judging
 import pytest
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.words import CHECKLIST
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import findings, judge, policy, verdict
 from judging import finding, host, judged, status
 
@@ -378,11 +379,11 @@ class TestWhatNobodyAsks:
         assert sum("asks nothing about" in error["message"] for error in entry["errors"]) == 5
         made = judge.judge_run([entry], {"bare": resolved}, {"id": "x"}, "en")
         unasked = [line for line in made["unanswered"] if not line["check"]]
-        assert {line["item"] for line in unasked} == set(policy.CHECKLIST) and "extend" in unasked[0]["advice"]
+        assert {line["item"] for line in unasked} == set(CHECKLIST) and "extend" in unasked[0]["advice"]
 
     def test_a_check_that_answers_nothing_or_is_off_asks_nothing(self, tmp_path):
         more = "".join(
-            "  own.%s: {item: %s, metric: memory.total_bytes, answers: true, fail: {below: 1}}\n" % (item, item) for item in policy.CHECKLIST
+            "  own.%s: {item: %s, metric: memory.total_bytes, answers: true, fail: {below: 1}}\n" % (item, item) for item in CHECKLIST
         )
         assert self.entry(tmp_path, self.BARE + more)[0]["verdict"] == "ready"
         quiet = more.replace("item: network, metric: memory.total_bytes, answers: true", "item: network, metric: memory.total_bytes")
@@ -396,7 +397,7 @@ class TestWhatNobodyAsks:
 
     @pytest.mark.parametrize("name", ["base", "training", "finetuning", "inference", "rendering", "transcoding"])
     def test_shipped_policies_ask_for_all_five(self, name):
-        assert verdict.asked(judging.shipped(name)["checks"]) == set(policy.CHECKLIST)
+        assert verdict.asked(judging.shipped(name)["checks"]) == set(CHECKLIST)
 
 
 def test_a_measurement_that_the_work_does_not_ask_for_is_not_missing():

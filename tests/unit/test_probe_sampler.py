@@ -147,7 +147,8 @@ COUNTERS = {"cpu": {}, "swap_in": 0, "swap_out": 0, "read": None, "available": 5
 
 
 def line(moment, used, util, **more):
-    return {"m": moment, "t": moment, "cpu": 0.01, "every": 1.0, "host": COUNTERS, "gpus": [{"used": used, "util": util, "watts": 100.0, "mask": 0x44, **more}] * 2}
+    gpu = {"used": used, "util": util, "watts": 100.0, "mask": 0x44, **more}
+    return {"m": moment, "t": moment, "cpu": 0.01, "every": 1.0, "host": COUNTERS, "gpus": [gpu] * 2}
 
 
 def test_figures_from_the_first_iteration_on():

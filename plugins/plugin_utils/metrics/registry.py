@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from .. import workload
-from ..numbers import is_number
+from ..leaves import NUMBER_LIMIT, TEXT_LIMIT, amount, flag, mapping, maps, number, text
+
+__all__ = (
+    "DEFINITIONS", "Derivation", "NUMBER_LIMIT", "TEXT_LIMIT", "amount", "define", "definition", "flag", "gpu_label", "mapping", "maps", "number",
+    "text",
+)
 
 DEFINITIONS = {}
-
-# Longest text of a host that goes into evidence: names are short, a longer one is an error or an attack.
-TEXT_LIMIT = 200
-NUMBER_LIMIT = 2**80
 
 
 def define(name, unit, formula, inputs=(), formula_zh="", good=None):
@@ -26,43 +27,6 @@ def define(name, unit, formula, inputs=(), formula_zh="", good=None):
 def definition(name):
     """The registered metric, KeyError when there is none."""
     return DEFINITIONS[name]
-
-
-def number(container, key):
-    """container[key] where it is a finite number of sane size and no truth value, else None."""
-    value = container.get(key)
-    # Neither infinity nor what is no number at all lies between the limits.
-    return value if is_number(value) and -NUMBER_LIMIT < value < NUMBER_LIMIT else None
-
-
-def amount(container, key):
-    """Like number(), but None for a negative one: bytes, counts, cores."""
-    value = number(container, key)
-    return value if value is not None and value >= 0 else None
-
-
-def text(container, key):
-    """container[key] where it is text that is not empty, cut at TEXT_LIMIT, else None."""
-    value = container.get(key)
-    return value[:TEXT_LIMIT] if isinstance(value, str) and value else None
-
-
-def flag(container, key):
-    """container[key] where it is a truth value, else None."""
-    value = container.get(key)
-    return value if isinstance(value, bool) else None
-
-
-def maps(container, key):
-    """The maps in the list container[key], an empty list where it is no list."""
-    value = container.get(key)
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def mapping(container, key):
-    """container[key] where it is a map, else an empty one."""
-    value = container.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def gpu_label(gpu):
