@@ -234,7 +234,8 @@ def start(argv, environment, folder, output, user=None, oom_score=None):
             os.write(write_end, str(error).encode("utf-8", "replace")[:2000])
         except BaseException as error:  # pylint: disable=broad-except
             words = getattr(error, "strerror", None) or str(error)
-            os.write(write_end, ("%s: %s" % ({"chdir": "chdir: %s" % folder, "argv": "argv: %s" % said_name(argv[0])}.get(stage, stage), words))
+            where = {"chdir": "chdir: %s" % folder, "argv": "argv: %s" % said_name(argv[0])}.get(stage, stage)
+            os.write(write_end, ("%s: %s" % (where, words))
                      .encode("utf-8", "replace")[:2000])
         finally:
             os._exit(126)

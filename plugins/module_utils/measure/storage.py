@@ -22,7 +22,8 @@ FROM_DEVICE_FRACTION = 0.9
 SPARE_SECONDS = 60
 LONGEST_START_WAIT_SECONDS = 3600
 # name -> (least, most) of what fio_jobs doesn't look at.
-_RANGES = {"timeout_seconds": (0, 14 * 86400), "start_at": (0, 1 << 40), "hosts_at_once": (1, 1 << 20), "alone_bytes_per_second": (0, 1 << 60)}
+_RANGES = {"timeout_seconds": (0, 14 * 86400), "start_at": (0, 1 << 40), "hosts_at_once": (1, 1 << 20),
+           "alone_bytes_per_second": (0, 1 << 60)}
 
 
 class Failed(Exception):
