@@ -85,7 +85,8 @@ def test_names_given_twice_are_measured_once():
     (["mixed"], {"numjobs": 0}, "numjobs must be at least 1"),
     (["mixed"], {"size_bytes": 4096}, "size_bytes must be at least 1048576"), (["mixed"], {"runtime_seconds": 0}, "runtime_seconds"),
     (["small_files"], {"sample_bytes": 0}, "sample_bytes"), (["small_files"], {"file_count": -1}, "file_count"),
-    (["mixed"], {"numjobs": 10 ** 6}, "numjobs must be at most 4096"), (["mixed"], {"runtime_seconds": 10 ** 30}, "runtime_seconds must be at most"),
+    (["mixed"], {"numjobs": 10 ** 6}, "numjobs must be at most 4096"),
+    (["mixed"], {"runtime_seconds": 10 ** 30}, "runtime_seconds must be at most"),
     (["mixed"], {"size_bytes": 10 ** 30}, "size_bytes must be at most"), (["small_files"], {"sample_bytes": 10 ** 30}, "sample_bytes")])
 def test_what_cannot_be_is_refused(names, options, words):
     with pytest.raises(ValueError, match=words):

@@ -193,7 +193,8 @@ def test_no_result_however_odd_raises(jobs, options):
 
 
 def test_options_that_are_no_numbers_or_no_text_stay_plain():
-    facts = fio_facts('{"fio version": "fio-3.33", "jobs": [{"jobname": "a\n\tb", "groupid": NaN, "job options": {"iodepth": "%s", "x": NaN}}]}'
+    facts = fio_facts('{"fio version": "fio-3.33", "jobs": [{"jobname": "a\n\tb", "groupid": NaN, '
+                      '"job options": {"iodepth": "%s", "x": NaN}}]}'
                       % ("9" * 5000))
     assert json.dumps(facts, allow_nan=False)
     assert facts["jobs"][0]["name"] == "a\n\tb" and facts["jobs"][0]["queue_depth"] == 1

@@ -97,7 +97,8 @@ def test_secrets_of_a_command_never_reach_the_file():
     assert document["target"] == "python"
 
 
-@pytest.mark.parametrize("argv", ["train.py --token=hunter2", ["train.py --token=hunter2"], ["train.py=hunter2", "python"], "train.py,hunter2"])
+@pytest.mark.parametrize("argv", ["train.py --token=hunter2", ["train.py --token=hunter2"],
+                                  ["train.py=hunter2", "python"], "train.py,hunter2"])
 def test_a_command_written_in_another_way_is_as_secret(argv):
     document = measuring.document("h", "workload_probe", {"argv": argv}, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:01:00Z")
     assert "hunter2" not in json.dumps(document) and document["target"] == "train.py"

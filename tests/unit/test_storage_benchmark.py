@@ -127,7 +127,8 @@ def test_names_of_any_kind(disk, name):
 @pytest.mark.parametrize("options, words", [
     ({"timeout_seconds": -5}, "timeout_seconds must be between"), ({"start_at": "nan"}, "start_at must be between"),
     ({"start_at": "-inf"}, "start_at must be between"), ({"start_at": "inf"}, "start_at must be between"),
-    ({"hosts_at_once": -1}, "hosts_at_once must be between"), ({"alone_bytes_per_second": "nan"}, "alone_bytes_per_second must be between")])
+    ({"hosts_at_once": -1}, "hosts_at_once must be between"),
+    ({"alone_bytes_per_second": "nan"}, "alone_bytes_per_second must be between")])
 def test_numbers_that_cannot_be(disk, options, words):
     assert words in refused(path=str(disk), **options)
 
