@@ -283,8 +283,20 @@ ARGUMENTS = {
 _UNSAID = ("argv", "environment")
 
 
+class _Module(AnsibleModule):
+    """AnsibleModule with a silent entry in the host's log: no_log would hide the command's words everywhere else, the result included."""
+
+    def _log_invocation(self):
+        spec = self.argument_spec
+        try:
+            self.argument_spec = {name: dict(about, no_log=True) if name in _UNSAID else about for name, about in spec.items()}
+            super()._log_invocation()
+        finally:
+            self.argument_spec = spec
+
+
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    module = _Module(argument_spec=ARGUMENTS, supports_check_mode=True)
     importing.compile_once(importing.__package__)
     from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe
     known = {"machine_id": probe.machine_id(),

@@ -10,6 +10,8 @@ from . import run_directory
 from .leaves import mapping, maps
 from .waivers import as_moment
 
+# Clocks of a host and of the controller may differ by this much.
+SKEW_SECONDS = 3600
 MEASUREMENT_SCHEMA = "trainops.gpu_audit/measurement/1"
 
 
@@ -45,13 +47,14 @@ def select(measurements, facts, now, max_age_seconds):
     """(current, stale) for a host with these facts.
 
     Current: the newest per module and target, taken on this machine and these GPUs, at most `max_age_seconds` old. Stale: what would
-    have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | machine | gpus), "age_seconds"}].
+    have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | future | machine | gpus), "age_seconds"}].
     """
     newest = {}
     for measurement in measurements:
         key = (measurement["module"], str(measurement.get("target")))
         moment = as_moment(measurement["finished"])
-        fits = _misfit(measurement, facts) is None
+        # One of a clock that went ahead must not hide what was measured since.
+        fits = _misfit(measurement, facts) is None and (moment - now).total_seconds() <= SKEW_SECONDS
         # One that fits goes before any that doesn't, whatever its age.
         rank = (fits, moment)
         if key not in newest or rank > newest[key][0]:
@@ -60,7 +63,7 @@ def select(measurements, facts, now, max_age_seconds):
     for key in sorted(newest):
         measurement = newest[key][1]
         age = (now - as_moment(measurement["finished"])).total_seconds()
-        reason = _misfit(measurement, facts) or ("age" if age > max_age_seconds else None)
+        reason = _misfit(measurement, facts) or ("future" if age < -SKEW_SECONDS else "age" if age > max_age_seconds else None)
         if reason is None:
             current.append(measurement)
         else:

@@ -134,7 +134,7 @@ def kept_options(arguments):
     for key, value in arguments.items():
         if key == "argv":
             words = value if isinstance(value, list) else [value]
-            kept[key] = {"program": os.path.basename(str(words[0])) if words else None, "arguments": max(len(words) - 1, 0)}
+            kept[key] = {"program": _program(value), "arguments": max(len(words) - 1, 0)}
         elif key == "environment":
             kept[key] = sorted(str(name) for name in value) if isinstance(value, dict) else None
         else:
@@ -146,9 +146,14 @@ def target_of(arguments):
     """What was measured: the path of a storage test, the program of a workload."""
     if arguments.get("path"):
         return str(arguments["path"])
-    argv = arguments.get("argv")
-    words = argv if isinstance(argv, list) else str(argv or "").split()
-    return os.path.basename(str(words[0])) if words else None
+    return _program(arguments.get("argv"))
+
+
+def _program(argv):
+    """The program's name alone, None for none: of a whole command in one word its first, of NAME=value in front of it the name."""
+    # Text becomes a list at each comma.
+    words = (str(argv[0] if argv else "") if isinstance(argv, list) else str(argv or "").partition(",")[0]).split()
+    return os.path.basename(words[0].partition("=")[0]) if words else None
 
 
 def told(summary):

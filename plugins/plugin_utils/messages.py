@@ -61,6 +61,10 @@ TABLE = {
         "The last {module} ({finished}) is older than gpu_audit_measurement_max_age_seconds.",
         "最近一次 {module}（{finished}）已超过 gpu_audit_measurement_max_age_seconds 规定的期限。",
     ),
+    "absent.measurement_stale.future": (
+        "The last {module} ({finished}) lies in the future: a clock was wrong. Measure again.",
+        "最近一次 {module}（{finished}）的时间晚于当前时间，说明时钟有误，请重新测量。",
+    ),
     "absent.measurement_stale.machine": (
         "The last {module} ({finished}) was taken on another machine of this name.",
         "最近一次 {module}（{finished}）是在另一台同名机器上测得的。",

@@ -7,10 +7,10 @@ docs/scaling.md has the definitions and where they come from.
 
 from __future__ import annotations
 
-import math
-
 # epoch: the same whole work each time, so more GPUs should take less time. step: each GPU has its own share, so a step should take as long.
 BASES = ("epoch", "step")
+# No time or rate lies outside; quotients of such ones are finite.
+_SMALLEST, _LARGEST = 1e-12, 10**100
 NOTED_BELOW = 0.8
 WARNED_BELOW = 0.6
 # A speed-up this much above the number of GPUs speaks of a bad base: another batch, a cold cache, a first step that compiles.
@@ -25,8 +25,10 @@ class ScalingError(ValueError):
 
 
 def _positive(value, what):
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise ScalingError("%s must be a number above 0, not %r" % (what, value))
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _SMALLEST <= value <= _LARGEST:
+        # Python writes no whole number of thousands of digits.
+        said = repr(value)[:100] if not isinstance(value, int) or abs(value) <= _LARGEST else "one of %d bits" % value.bit_length()
+        raise ScalingError("%s must be a number above 0, not %s" % (what, said))
     return value
 
 

@@ -7,7 +7,6 @@ The workload form (workload.py) says what the work is; this says what the model 
 
 from __future__ import annotations
 
-import math
 import re
 
 from . import workload
@@ -233,7 +232,7 @@ def parse_count(value):
         if not match:
             return None
         value = float(match.group(1)) * _POWERS.get((match.group(2) or "").lower(), 1)
-    if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value < LIMIT:
+    if not isinstance(value, (int, float)) or not 0 <= value < LIMIT:
         return None
     return int(round(value)) if abs(value - round(value)) < 1e-6 * max(value, 1) else None
 

@@ -84,11 +84,14 @@ def test_names_given_twice_are_measured_once():
     (["read"], {}, "unknown job read; there are dataset_read"), ([], {}, "no jobs named"),
     (["mixed"], {"numjobs": 0}, "numjobs must be at least 1"),
     (["mixed"], {"size_bytes": 4096}, "size_bytes must be at least 1048576"), (["mixed"], {"runtime_seconds": 0}, "runtime_seconds"),
-    (["small_files"], {"sample_bytes": 0}, "sample_bytes"), (["small_files"], {"file_count": -1}, "file_count")])
+    (["small_files"], {"sample_bytes": 0}, "sample_bytes"), (["small_files"], {"file_count": -1}, "file_count"),
+    (["mixed"], {"numjobs": 10 ** 6}, "numjobs must be at most 4096"),
+    (["mixed"], {"runtime_seconds": 10 ** 30}, "runtime_seconds must be at most"),
+    (["mixed"], {"size_bytes": 10 ** 30}, "size_bytes must be at most"), (["small_files"], {"sample_bytes": 10 ** 30}, "sample_bytes")])
 def test_what_cannot_be_is_refused(names, options, words):
     with pytest.raises(ValueError, match=words):
         fio_jobs.jobs(names, **options)
 
 
 def test_fio_reads_a_colon_as_a_separator():
-    assert fio_jobs.arguments(one("dataset_read"), "/a:b\\c")[1] == "--directory=/a\\:b\\\\c"
+    assert fio_jobs.arguments(one("dataset_read"), "/a:b\\c")[1] == "--directory=/a\\:b\\c"

@@ -158,7 +158,8 @@ def test_client_mode_without_hosts_and_with_repeated_global_options():
 @pytest.mark.parametrize("text, words", [
     ("", "no result"), ("\n", "no result"), ("{}", "no result"), ("[]", "no result"), ('{"fio version": "fio-3.33", "jobs": [', "cut off"),
     ('{"fio version": "fio-3.33"}', "names no jobs"), ('{"jobs": 5, "fio version": null}', "names no jobs"), ("{" * 5000, "no result"),
-    ('{"a":' * 100000, "no result")])
+    ('{"a":' * 100000, "no result"),
+    ('{"a":\n' * 100000, "no result"), ('[{"a":[\n{"fio version":[1,' * 100000, "cut off")])
 def test_text_that_is_no_result_says_so(text, words):
     facts = fio_facts(text)
     assert facts["jobs"] == [] and words in facts["errors"][0]
@@ -191,6 +192,14 @@ def test_no_result_however_odd_raises(jobs, options):
         assert set(DIRECTIONS) < set(each)
 
 
+def test_options_that_are_no_numbers_or_no_text_stay_plain():
+    facts = fio_facts('{"fio version": "fio-3.33", "jobs": [{"jobname": "a\n\tb", "groupid": NaN, '
+                      '"job options": {"iodepth": "%s", "x": NaN}}]}'
+                      % ("9" * 5000))
+    assert json.dumps(facts, allow_nan=False)
+    assert facts["jobs"][0]["name"] == "a\n\tb" and facts["jobs"][0]["queue_depth"] == 1
+
+
 @pytest.mark.parametrize("value", [10 ** 400, -10 ** 400, 2 ** 70, float("inf"), float("nan"), True, "5", [], {}])
 def test_a_figure_that_is_none_is_null(value):
     facts = fio_facts(json.dumps(result(job(error=value, usr_cpu=value, read=moved(bw_bytes=value, iops=value, runtime=value)))))
@@ -198,6 +207,6 @@ def test_a_figure_that_is_none_is_null(value):
 
 
 @pytest.mark.parametrize("text, size", [("4k", 4096), ("1M", 1 << 20), ("4G", 4 << 30), ("64KiB", 65536), ("512", 512), ("4k,8k", 4096),
-                                        ("4k-8k", 4096), ("", None), (None, None), ("big", None)])
+                                        ("4k-8k", 4096), ("", None), (None, None), ("big", None), ("9" * 5000, None)])
 def test_sizes_as_fio_writes_them(text, size):
     assert parse_size(text) == size

@@ -97,6 +97,27 @@ def test_secrets_of_a_command_never_reach_the_file():
     assert document["target"] == "python"
 
 
+@pytest.mark.parametrize("argv", ["train.py --token=hunter2", ["train.py --token=hunter2"],
+                                  ["train.py=hunter2", "python"], "train.py,hunter2"])
+def test_a_command_written_in_another_way_is_as_secret(argv):
+    document = measuring.document("h", "workload_probe", {"argv": argv}, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:01:00Z")
+    assert "hunter2" not in json.dumps(document) and document["target"] == "train.py"
+
+
+@pytest.mark.parametrize("ahead, reason", [(-60, None), (1800, None), (7200, "future"), (10 ** 9, "future")])
+def test_a_measurement_from_the_future_does_not_count_and_hides_none(ahead, reason):
+    now = datetime.datetime(2026, 11, 30, 12, tzinfo=datetime.timezone.utc)
+    facts = {"platform": {"machine_id": "m"}}
+
+    def taken(seconds):
+        moment = (now + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"module": "storage_benchmark", "target": "/d", "machine_id": "m", "finished": moment}
+    current, stale = measurement_store.select([taken(ahead)], facts, now, 86400)
+    assert [entry["reason"] for entry in stale] == ([reason] if reason else []) and len(current) == (0 if reason else 1)
+    current, _stale = measurement_store.select([taken(ahead), taken(-3600)], facts, now, 86400)
+    assert current == [taken(-3600) if reason else taken(ahead)]
+
+
 def test_a_result_is_kept_where_the_audit_finds_it(tmp_path):
     document = measuring.document("h/1", "storage_benchmark", {"path": "/data"}, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:00:30Z")
     path = measuring.store(str(tmp_path), document)

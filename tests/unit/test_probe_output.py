@@ -80,12 +80,29 @@ def test_nothing_told_is_unknown_and_not_zero():
 
 
 @pytest.mark.parametrize("line", ["", "[]", "nonsense", "{", '"x"', "1e999", '{"iteration": 1, "seconds": "NaN"}', '{"iteration": 1, "seconds": -1}',
-                                  '{"iteration": 1, "seconds": 1e999}', '{"memory_peak_bytes": true}', '{"epoch": 1, "seconds": null}'])
+                                  '{"iteration": 1, "seconds": 1e999}', "[" * 8000,
+                                  '{"iteration": 1, "seconds": 1e308, "samples": 1e308, "iterations_per_epoch": 1e308}', '{"memory_peak_bytes": true}', '{"epoch": 1, "seconds": null}'])
 def test_odd_json_lines_do_no_harm(line):
     progress = probe_output.Progress()
-    progress.json_line(line, 1.0)
+    for _repeat in range(6):
+        progress.json_line(line, 1.0)
     assert json.dumps(probe_result.iteration_figures(progress), allow_nan=False)
     assert progress.framework_peak is None
+
+
+def test_a_clock_that_goes_back_gives_no_time():
+    progress = probe_output.Progress()
+    for moment in (5, 3, 4):
+        progress.json_line('{"iteration": 1, "time": %d}' % moment, 9.0)
+        progress.json_line('{"epoch": 1, "time": %d}' % moment, 9.0)
+    assert progress.times == [None, None, 1.0] and progress.epochs == [1.0]
+
+
+@pytest.mark.parametrize("pattern", ["(" * 5000, "a{99999999999}", "(?:" * 3000 + ")" * 3000, "[", "(?P<seconds>a)(?P<seconds>b)"])
+def test_what_is_no_pattern_is_said_in_short(pattern):
+    with pytest.raises(probe_output.PatternError, match="is no regular expression") as caught:
+        probe_output.Progress(pattern)
+    assert len(str(caught.value)) < 500
 
 
 def test_a_loop_that_tells_twice_counts_once():

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -309,3 +310,59 @@ def test_the_oom_killer_of_the_kernel(lab):
 def test_a_sigkill_of_somebody_else_is_no_lack_of_memory(lab):
     result = lab.run(["/bin/sh", "-c", "kill -9 $$"])["measurement"]
     assert (result["outcome"], result["signal"], result["out_of_memory"]) == ("failed", "SIGKILL", None)
+
+
+# Three that fork and end for as long as they are let; their group is the command's.
+RUNNERS = ("import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+           "for _ in range(3):\n    if os.fork() == 0:\n        while True:\n            if os.fork():\n                os._exit(0)\n")
+
+
+def marked(mark):
+    found = set()
+    # One that forks all the time is seen in some looks only.
+    for _look in range(20):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if mark.encode("ascii") in pathlib.Path("/proc", pid, "environ").read_bytes():
+                    found.add(int(pid))
+            except OSError:
+                pass
+    return found
+
+
+def test_those_that_fork_faster_than_they_are_seen_are_ended(lab):
+    mark = "GPU_AUDIT_RUNNER=%d" % os.getpid()
+    lab.run([sys.executable, "-c", RUNNERS], environment=dict([mark.split("=")]))
+    left = marked(mark)
+    for pid in left:
+        with contextlib.suppress(OSError):
+            os.killpg(os.getpgid(pid), signal.SIGKILL)
+    assert not left
+
+
+def test_a_pattern_that_takes_for_ever_is_given_up_and_the_watch_goes_on(lab):
+    script = "echo %s; sleep 1; echo step 1; exit 3" % ("a" * 40 + "b")
+    result = lab.run(["/bin/sh", "-c", script], iteration_pattern=r"(a+)+$", epoch_pattern="step", timeout_seconds=20)["measurement"]
+    assert (result["outcome"], result["exit_code"]) == ("failed", 3)
+    assert any("iteration_pattern took more than" in note for note in result["notes"])
+
+
+def test_progress_written_faster_than_it_is_read_counts_whole(lab):
+    code = "import os; open(os.environ['GPU_AUDIT_PROBE_FILE'], 'a').write('{\"iteration\": 1, \"seconds\": 0.1}\\n' * 60000)"
+    assert lab.run([sys.executable, "-c", code])["measurement"]["iterations"] == 60000
+
+
+@pytest.mark.parametrize("argv", [["train.py --token=hunter2"], ["train.py=hunter2", "python3"], ["train.py --token=\ud800hunter2"]])
+def test_a_command_that_is_no_list_is_not_repeated(lab, argv):
+    result = lab.run(argv)["measurement"]
+    assert result["outcome"] == "not_started" and "hunter2" not in str(result) and "train.py" in result["error"]
+
+
+def test_the_host_s_log_holds_neither_arguments_nor_environment(monkeypatch):
+    from ansible_collections.trainops.gpu_audit.plugins.modules import workload_probe
+    module, said = object.__new__(workload_probe._Module), []
+    module.params = {"argv": ["python3", "--token=hunter2"], "environment": {"X": "hunter2"}, "chdir": "/w"}
+    module.aliases, module.argument_spec, module.no_log_values = {}, dict(workload_probe.ARGUMENTS), set()
+    monkeypatch.setattr(workload_probe._Module, "log", lambda self, msg, log_args=None: said.append("%s %s" % (msg, log_args)))
+    module._log_invocation()
+    assert "chdir=/w" in said[0] and "hunter2" not in said[0] and module.argument_spec == workload_probe.ARGUMENTS

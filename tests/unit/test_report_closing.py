@@ -113,3 +113,16 @@ def test_what_a_host_says_is_escaped():
     document["measurements"][0]["target"] = "<img src=x>"
     document["measurements"][0]["finished"] = "2026-11-29T12:10:00Z"
     assert "<img" not in fragment(document, inputs)
+
+
+@pytest.mark.parametrize("odd", [10**400, -(10**400), 1e308, float("nan"), float("inf"), None, "x"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_odd_figures_of_a_series_are_gaps_and_never_zero(odd, language):
+    document, inputs = measured(samples=4)
+    result = document["measurements"][0]["result"]
+    for line in result["series"]["gpu"].values():
+        line.update(utilization_fraction=[odd] * 4, memory_used_bytes=[odd] * 4)
+    result.update(epoch_seconds=odd, read_bytes_per_second=odd)
+    html = fragment(document, inputs, language)
+    assert not re.search(r'"[^"]*\b(nan|inf)\b', html)
+    assert all(words not in " ".join(charts_of(html)) for words in ("over time", "随时间"))

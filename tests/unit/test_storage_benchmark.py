@@ -116,6 +116,23 @@ def test_only_a_directory_that_is_there(disk, tmp_path):
         assert "is a device" in refused(path=device)
 
 
+@pytest.mark.parametrize("name", ["a b", "\u7801", "new\nline", "tab\t", "back\\slash", "col:on\\", 'quo"te', " both "])
+def test_names_of_any_kind(disk, name):
+    place = disk / name
+    place.mkdir()
+    assert measured(path=str(place), **SMALL)["read_bytes_per_second"] > 0
+    place.rmdir()
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"timeout_seconds": -5}, "timeout_seconds must be between"), ({"start_at": "nan"}, "start_at must be between"),
+    ({"start_at": "-inf"}, "start_at must be between"), ({"start_at": "inf"}, "start_at must be between"),
+    ({"hosts_at_once": -1}, "hosts_at_once must be between"),
+    ({"alone_bytes_per_second": "nan"}, "alone_bytes_per_second must be between")])
+def test_numbers_that_cannot_be(disk, options, words):
+    assert words in refused(path=str(disk), **options)
+
+
 @ROOT_ONLY
 def test_a_block_device_is_refused(tmp_path):
     device = tmp_path / "disk0"

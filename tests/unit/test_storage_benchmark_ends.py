@@ -131,6 +131,14 @@ def test_the_watcher_is_bounded_in_time(tmp_path):
         assert wait_until(lambda: os.listdir(tmp_path) == [])
 
 
+def test_a_watcher_that_somebody_kills_is_stood_in_for(tmp_path):
+    with storage_folder.OwnFolder(str(tmp_path), 60) as folder:
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=dict(os.environ, **folder.environment()))
+        os.kill(folder._watcher, signal.SIGKILL)
+    assert folder.left is None and os.listdir(tmp_path) == []
+    assert process.wait(10) == -signal.SIGKILL
+
+
 def test_a_folder_that_cannot_be_made_is_an_error_and_leaves_no_watcher(tmp_path):
     before = time.monotonic()
     with pytest.raises(FileNotFoundError):

@@ -451,7 +451,8 @@ def test_a_plan_is_plain_json():
                 if row["choices"]
                 else st.booleans()
                 if row["type"] == "bool"
-                else st.one_of(st.integers(-1, 64), st.sampled_from(["8B", "1e3", "", None, "x", 4096, 10**7, 0.5, math.nan]))
+                else st.one_of(st.integers(-1, 64), st.sampled_from(
+                    ["8B", "1e3", "", None, "x", 4096, 10**7, 0.5, math.nan, math.inf, 10**400, -(10**400), "1e400"]))
             )
             for name, row in vram_fields.MODEL_SPEC.items()
         },

@@ -24,6 +24,9 @@ SLOWEST_FILES_PER_SECOND = 100
 # Start, the fsync at the end and fio's own sums.
 SPARE_SECONDS = 30
 
+# name -> (least, most). fio can't start more jobs; nobody measures for longer, or more than all storage there is.
+_RANGES = {"size_bytes": (MIB, 1 << 50), "numjobs": (1, 4096), "runtime_seconds": (1, 7 * 86400), "file_count": (1, 10 ** 9)}
+
 Job = collections.namedtuple(
     "Job", "name size_bytes numjobs runtime_seconds file_count file_size_bytes block_size_bytes queue_depth direct engines "
            "layout_bytes written_bytes read_bytes guide")
@@ -40,13 +43,14 @@ def jobs(names, quick=False, size_bytes=None, numjobs=None, runtime_seconds=None
     for key, value in (("size_bytes", size_bytes), ("numjobs", numjobs), ("runtime_seconds", runtime_seconds), ("file_count", file_count)):
         if value is not None:
             form[key] = value
-    least = {"size_bytes": MIB, "numjobs": 1, "runtime_seconds": 1, "file_count": 1}
-    for key in sorted(least):
-        if form[key] < least[key]:
-            raise ValueError("%s must be at least %d, not %s" % (key, least[key], form[key]))
+    for key, (least, most) in sorted(_RANGES.items()):
+        if form[key] < least:
+            raise ValueError("%s must be at least %d, not %s" % (key, least, form[key]))
+        if form[key] > most:
+            raise ValueError("%s must be at most %d, not %s" % (key, most, form[key]))
     sample = SAMPLE_BYTES if sample_bytes is None else sample_bytes
-    if sample < 1:
-        raise ValueError("sample_bytes must be at least 1, not %s" % sample)
+    if not 1 <= sample <= _RANGES["size_bytes"][1]:
+        raise ValueError("sample_bytes must be between 1 and %d, not %s" % (_RANGES["size_bytes"][1], sample))
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         raise ValueError("unknown job %s; there are %s" % (", ".join(unknown), ", ".join(NAMES)))
@@ -126,7 +130,7 @@ def size_text(count):
 
 def arguments(job, folder, engine=None, direct=False):
     """fio's arguments for a job in a folder, without the program."""
-    general = ["--directory=%s" % folder.replace("\\", "\\\\").replace(":", "\\:")]
+    general = ["--directory=%s" % folder.replace(":", "\\:")]
     common = ["--size=%s" % size_text(job.size_bytes), "--numjobs=%d" % job.numjobs, "--runtime=%d" % job.runtime_seconds]
     how = (["--ioengine=%s" % engine] if engine else []) + (["--direct=1"] if direct else [])
     block = "--bs=%s" % size_text(job.block_size_bytes)

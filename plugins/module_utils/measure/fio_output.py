@@ -7,6 +7,7 @@ Form: https://fio.readthedocs.io/en/latest/fio_doc.html#json-output
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -21,6 +22,8 @@ _ERROR = re.compile(r"\berr(or)?=(?!\s*0\b)|not loadable|unrecognized option|fai
 _PERCENTILES = (("latency_p50_seconds", 50.0), ("latency_p95_seconds", 95.0), ("latency_p99_seconds", 99.0))
 # No figure of a disk is larger, and every smaller one is a float's.
 _LARGEST = 1 << 80
+# A result begins on one of the first of these lines that look like it; text that isn't fio's may be full of them.
+_MAX_STARTS = 2000
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -92,10 +95,12 @@ def _find(text):
             values[key] = _Repeated((earlier if isinstance(earlier, _Repeated) else [earlier]) + [value])
         return values
 
-    for start in re.finditer(r"^[ \t]*(?=\{)", text, re.MULTILINE):
+    # Not strict: fio repeats names with a newline or a tab as they are. The constants are none of fio's, and no figures.
+    decoder = json.JSONDecoder(object_pairs_hook=pairs, strict=False, parse_constant=lambda _name: None)
+    for start in itertools.islice(re.finditer(r"^[ \t]*(?=\{)", text, re.MULTILINE), _MAX_STARTS):
         del repeated[:]
         try:
-            document, end = json.JSONDecoder(object_pairs_hook=pairs).raw_decode(text, start.end())
+            document, end = decoder.raw_decode(text, start.end())
         except (ValueError, RecursionError) as error:
             if broken is None and '"fio version"' in text[start.end():start.end() + 200]:
                 broken = "fio's result is cut off or broken: %s" % error
@@ -124,7 +129,7 @@ def parse_size(text):
     >>> parse_size("4k"), parse_size("1M"), parse_size("64KiB"), parse_size("x")
     (4096, 1048576, 65536, None)
     """
-    found = re.match(r"(\d+)\s*([kmgt]?)(?:i?b)?(?:[-,/:].*)?$", (text or "").strip().lower())
+    found = re.match(r"(\d{1,24})\s*([kmgt]?)(?:i?b)?(?:[-,/:].*)?$", (text or "").strip().lower())
     return int(found.group(1)) * _UNITS[found.group(2)] if found else None
 
 

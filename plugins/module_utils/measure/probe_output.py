@@ -12,8 +12,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 
 MAX_LINE, MAX_TIMES = 8192, 20000
+# No count, time or size that a workload tells is larger; sums and products of such ones are still finite.
+LARGEST = 1e18
+# A regular expression may need exponential time; one line may take this much of the processor's.
+LINE_CPU_SECONDS = 0.5
 # Frameworks name themselves when they start.
 FRAMEWORK_LINES = 5000
 UNITS = {"bytes": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "mb": 10 ** 6, "gb": 10 ** 9}
@@ -35,6 +40,10 @@ _FRAMEWORK_LINES = (
     (re.compile(r"xla backend allocating \d+ bytes"), "jax"))
 
 
+class TooSlow(Exception):
+    """A regular expression needs too long for a line."""
+
+
 class PatternError(ValueError):
     """A regular expression of the caller that can't be used."""
 
@@ -45,8 +54,8 @@ def compile_pattern(name, text, groups):
         return None
     try:
         pattern = re.compile(text)
-    except re.error as error:
-        raise PatternError("%s: %r is no regular expression: %s" % (name, text, error))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PatternError("%s: %r is no regular expression: %s" % (name, text[:200], error))
     unknown = sorted(set(pattern.groupindex) - set(groups))
     if unknown:
         raise PatternError("%s: unknown group %s; a group may be named %s" % (name, ", ".join(unknown), ", ".join(groups)))
@@ -54,14 +63,14 @@ def compile_pattern(name, text, groups):
 
 
 def number(value):
-    """A finite float of 0 or more, None for anything else."""
+    """A float from 0 to LARGEST, None for anything else."""
     if isinstance(value, bool):
         return None
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return result if 0 <= result < float("inf") else None
+    return result if 0 <= result <= LARGEST else None
 
 
 class Progress(object):
@@ -85,13 +94,36 @@ class Progress(object):
         self.cuda_oom = self.host_oom = None
         self.frameworks_seen = set()
         self.bad_lines = self.lines = 0
+        self.notes, self._matching_since = [], None
+
+    def interrupt_slow(self, *_signal):
+        """For a timer's signal: ends the matching of a line that has taken too long. Python looks for signals while it matches."""
+        if self._matching_since is not None and time.process_time() - self._matching_since > LINE_CPU_SECONDS:
+            self._matching_since = None
+            raise TooSlow()
+
+    def _matches(self, name, text):
+        """The matches of one of the caller's expressions in a line; one that is too slow is given up for good."""
+        pattern = getattr(self, name)
+        if pattern is None:
+            return []
+        try:
+            self._matching_since = time.process_time()
+            found = list(pattern.finditer(text))
+            self._matching_since = None
+            return found
+        except TooSlow:
+            setattr(self, name, None)
+            self.notes.append("%s took more than %g s for one line: no further line was compared with it. Write it without repetitions "
+                              "in repetitions" % (name, LINE_CPU_SECONDS))
+            return []
 
     def _iteration(self, moment, seconds, data_seconds, samples, source):
         if self.source not in (None, source):
             # The same loop told twice, by its output and by the helper: the first source counts.
             return
         self.source = source
-        if seconds is None and self.last_at is not None:
+        if seconds is None and self.last_at is not None and moment >= self.last_at:
             seconds = moment - self.last_at
         self.iterations += 1
         self.first_at = moment if self.first_at is None else self.first_at
@@ -102,7 +134,7 @@ class Progress(object):
             self.data.append(data_seconds)
 
     def _epoch(self, moment, seconds):
-        if seconds is None and self.epoch_at is not None:
+        if seconds is None and self.epoch_at is not None and moment >= self.epoch_at:
             seconds = moment - self.epoch_at
         self.epoch_at = moment
         if seconds is not None and len(self.epochs) < 1000:
@@ -111,23 +143,19 @@ class Progress(object):
     def line(self, text, moment):
         """One line of output. -> whether it was progress."""
         found = False
-        if self.iteration_pattern is not None:
-            for match in self.iteration_pattern.finditer(text):
-                groups = match.groupdict()
-                milliseconds = number(groups.get("milliseconds"))
-                seconds = number(groups.get("seconds")) if milliseconds is None else milliseconds / 1000.0
-                self._iteration(moment, seconds, number(groups.get("data_seconds")), None, "output")
-                found = True
-        if self.epoch_pattern is not None:
-            match = self.epoch_pattern.search(text)
-            if match:
-                self._epoch(moment, number(match.groupdict().get("seconds")))
-        if self.memory_pattern is not None:
-            for match in self.memory_pattern.finditer(text):
-                (unit, value), = match.groupdict().items()
-                value = number((value or "").replace(",", ""))
-                if value is not None:
-                    self.framework_peak = max(self.framework_peak or 0, int(value * UNITS[unit]))
+        for match in self._matches("iteration_pattern", text):
+            groups = match.groupdict()
+            milliseconds = number(groups.get("milliseconds"))
+            seconds = number(groups.get("seconds")) if milliseconds is None else milliseconds / 1000.0
+            self._iteration(moment, seconds, number(groups.get("data_seconds")), None, "output")
+            found = True
+        for match in self._matches("epoch_pattern", text)[:1]:
+            self._epoch(moment, number(match.groupdict().get("seconds")))
+        for match in self._matches("memory_pattern", text):
+            (unit, value), = match.groupdict().items()
+            value = number((value or "").replace(",", ""))
+            if value is not None:
+                self.framework_peak = max(self.framework_peak or 0, int(value * UNITS[unit]))
         self.look_for_oom(text)
         if self.lines < FRAMEWORK_LINES:
             self.lines += 1
@@ -147,7 +175,7 @@ class Progress(object):
         """One line of a JSON-lines file. -> whether it was progress."""
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
             self.bad_lines += 1

@@ -16,6 +16,9 @@ import time
 from ..sources.host_files import HostFiles
 from . import sampler_host
 
+# So often in a row nothing must be seen before nothing is left: whoever forks while /proc is read may be overlooked once.
+LOOKS = 3
+
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NAME = 1, 36, 15
 
 
@@ -91,9 +94,11 @@ def _children():
     return found
 
 
-def end_tree(grace_seconds, leave=(), statuses=None, patience_seconds=5.0):
+def end_tree(grace_seconds, leave=(), statuses=None, patience_seconds=5.0, group=None):
     """Ends everything below this process: SIGTERM and `grace_seconds`, then SIGKILL until nothing is left.
 
+    `group`: the process group that the command was started in, null for none. SIGKILL goes to whole groups as well: a process that forks
+    and ends again and again is gone by the time its pid is known, but not its group.
     -> pids that even SIGKILL did not end within `patience_seconds` (state D), [] where all are gone.
     """
     root = os.getpid()
@@ -105,15 +110,29 @@ def end_tree(grace_seconds, leave=(), statuses=None, patience_seconds=5.0):
             time.sleep(0.02)
             reap(statuses, leave)
             left = below(root, leave)
-    until, pause = time.monotonic() + patience_seconds, 0.002
-    while left and time.monotonic() < until:
+    until, pause, groups, looks = time.monotonic() + patience_seconds, 0.002, {group} - {None}, 0
+    while looks < LOOKS and time.monotonic() < until:
+        groups |= _groups(left)
         _signal(left, signal.SIGKILL)
+        _signal([-number for number in groups], signal.SIGKILL)
         time.sleep(pause)
         pause = min(0.05, pause * 2)
         reap(statuses, leave)
         left = below(root, leave)
+        looks = 0 if left else looks + 1
     reap(statuses, leave)
     return left
+
+
+def _groups(pids):
+    """Process groups of the tree's processes, this process's own left out: a session of the tree holds no other processes."""
+    found = set()
+    for pid in pids:
+        try:
+            found.add(os.getpgid(pid))
+        except OSError:
+            pass
+    return found - {os.getpgrp()}
 
 
 def _signal(pids, number):
@@ -153,7 +172,16 @@ def find_program(name, environment, folder):
                 return place
     if found:
         raise StartError("argv: %s is not executable" % found)
+    said = said_name(name)
+    if said != name:
+        raise StartError("argv: no program has the name that begins with %s: give a list of words, the program first, and variables in "
+                         "environment" % said)
     raise StartError("argv: no program %s%s" % (name, "" if "/" in name else " in PATH (%s)" % environment.get("PATH", os.defpath)))
+
+
+def said_name(word):
+    """What may be repeated of argv's first word: a whole command in one word, or NAME=value, may hold a secret further on."""
+    return word.split()[0].partition("=")[0]
 
 
 def start(argv, environment, folder, output, user=None, oom_score=None):
@@ -206,7 +234,8 @@ def start(argv, environment, folder, output, user=None, oom_score=None):
             os.write(write_end, str(error).encode("utf-8", "replace")[:2000])
         except BaseException as error:  # pylint: disable=broad-except
             words = getattr(error, "strerror", None) or str(error)
-            os.write(write_end, ("%s: %s" % ({"chdir": "chdir: %s" % folder, "argv": "argv: %s" % argv[0]}.get(stage, stage), words))
+            where = {"chdir": "chdir: %s" % folder, "argv": "argv: %s" % said_name(argv[0])}.get(stage, stage)
+            os.write(write_end, ("%s: %s" % (where, words))
                      .encode("utf-8", "replace")[:2000])
         finally:
             os._exit(126)

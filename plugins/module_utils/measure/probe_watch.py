@@ -22,6 +22,8 @@ HELLO_SECONDS = 30.0
 LONGEST_WAIT = 0.5
 # A command may print more than can be looked at for next to nothing: bytes a second that are, and a reserve.
 OUTPUT_RATE, OUTPUT_BURST, OUTPUT_TAIL = 256 << 10, 4 << 20, 4000
+# Reading what is left of a progress file once the command has ended.
+REST_SECONDS = 5.0
 # After this many seconds without a sample the driver counts as silent.
 SILENT_SECONDS = 15.0
 
@@ -146,6 +148,9 @@ class Watch(object):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGCHLD, lambda *dummy: None)
+        # By the processor's time of this process: on a busy machine no fair expression is given up.
+        signal.signal(signal.SIGVTALRM, self.progress.interrupt_slow)
+        signal.setitimer(signal.ITIMER_VIRTUAL, probe_output.LINE_CPU_SECONDS / 2, probe_output.LINE_CPU_SECONDS / 2)
         if not probe_tree.adopt_orphans():
             self.notes.append("this kernel doesn't hand orphans over: a daemon that the command forks may stay")
         oom_score = probe_tree.spare_from_oom_killer()
@@ -285,6 +290,17 @@ class Watch(object):
         for follower in self.followers:
             self._lines(follower.read(), time.monotonic(), self.progress.json_line)
 
+    def _follow_rest(self):
+        """The files' last lines, those that the command wrote faster than they were read included."""
+        for follower in self.followers:
+            until = time.monotonic() + REST_SECONDS
+            lines = follower.read()
+            while lines and time.monotonic() < until:
+                self._lines(lines, time.monotonic(), self.progress.json_line)
+                lines = follower.read()
+            if lines:
+                self.notes.append("more progress was written than could be read: iterations are missing")
+
     def _take_samples(self, now):
         for line in self.samples.lines():
             if "m" in line:
@@ -328,7 +344,7 @@ class Watch(object):
         if seen["stop"] is None and self.job is not None:
             seen["left_running"] = len(probe_tree.below(os.getpid(), leave))
             grace = min(2.0, self.options["grace_seconds"]) if seen["left_running"] else 0.0
-        seen["left"] = probe_tree.end_tree(grace, leave, self.statuses)
+        seen["left"] = probe_tree.end_tree(grace, leave, self.statuses, group=self.job)
         if seen["status"] is None:
             seen["status"] = self.statuses.get(self.job)
         now = time.monotonic()
@@ -338,7 +354,8 @@ class Watch(object):
         if self.passed_by:
             self.notes.append("the command printed more than %d KiB/s: %d bytes were not looked at" % (OUTPUT_RATE >> 10, self.passed_by))
             self._lines([self.output.tail.decode("utf-8", "replace")], now, self._look)
-        self._follow()
+        self._follow_rest()
+        self.notes += self.progress.notes
         seen["exit_code"], seen["signal_name"], seen["signal"] = probe_outcome.exit_of(seen["status"])
 
 

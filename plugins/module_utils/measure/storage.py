@@ -21,6 +21,9 @@ FROM_DEVICE_FRACTION = 0.9
 # For the whole module beyond its jobs: looking, and removing what they wrote.
 SPARE_SECONDS = 60
 LONGEST_START_WAIT_SECONDS = 3600
+# name -> (least, most) of what fio_jobs doesn't look at.
+_RANGES = {"timeout_seconds": (0, 14 * 86400), "start_at": (0, 1 << 40), "hosts_at_once": (1, 1 << 20),
+           "alone_bytes_per_second": (0, 1 << 60)}
 
 
 class Failed(Exception):
@@ -43,15 +46,25 @@ def plan(options, host=None):
                          options.get("runtime_seconds"), options.get("sample_bytes"), options.get("file_count"))
     place = storage_place.examine(host, options["path"])
     memory = memory_facts.collect(host)
+    _check_numbers(options)
     limits = [options.get("timeout_seconds") or fio_jobs.time_limit(job) for job in jobs]
     made = fio_jobs.announced(jobs, limits)
     storage_place.check_room(place, made["bytes_on_disk"], made["files"] + len(jobs) + 1, memory["available_bytes"])
     fio = fio_run.program(options.get("fio"))
     version = fio_run.version(fio, host.text_or("/etc/os-release", ""))
     wait = _start_wait(options)
-    made["seconds"] += SPARE_SECONDS + wait
+    # With a moment to begin at, the first job's files are laid out by a run of their own.
+    made["seconds"] += SPARE_SECONDS + wait + (limits[0] if options.get("start_at") else 0)
     made["notes"] = _said(place, jobs, made, options)
     return dict(made, jobs=jobs, limits=limits, place=place, fio=fio, fio_version=version, memory_bytes=memory["total_bytes"])
+
+
+def _check_numbers(options):
+    """ValueError for a number of the module's that can't be one of the test's. Not a number (NaN) lies in no range."""
+    for name, (least, most) in _RANGES.items():
+        value = options.get(name)
+        if value is not None and not least <= value <= most:
+            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))
 
 
 def _start_wait(options):

@@ -19,6 +19,7 @@ from ..sources.forked import _close_descriptors
 PREFIX = ".gpu-audit-storage-"
 # In the environment of every program of a test. fio's jobs make sessions of their own: no process group holds them all.
 MARK_VARIABLE = "GPU_AUDIT_STORAGE_TEST"
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
 # How long removing may take: a share with thousands of files, or a disk that is still writing.
 REMOVE_SECONDS = 300
 
@@ -70,15 +71,15 @@ def _watch(path, token, pipe, seconds):
     """The watcher's whole life; never returns."""
     status = 1
     try:
+        # A login session that is ended sends SIGTERM to everybody first: the work is still to be done.
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         os.setsid()
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)
         # An inherited descriptor would hold the ssh session open, and our own end of the pipe would never close.
         _close_descriptors(pipe)
-        # A login session that is ended sends SIGTERM to everybody first: the work is still to be done.
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
         os.chdir("/")
         with open("/proc/self/comm", "w") as file:
             file.write("gpu-audit-watch")
@@ -110,9 +111,14 @@ class OwnFolder(object):
 
     def __enter__(self):
         theirs, self._pipe = os.pipe()
-        self._watcher = os.fork()
-        if self._watcher == 0:
-            _watch(self.path, self.token, theirs, self._seconds)
+        # A signal between the fork and the watcher's first lines would let the watcher live on as a second test.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            self._watcher = os.fork()
+            if self._watcher == 0:
+                _watch(self.path, self.token, theirs, self._seconds)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         os.close(theirs)
         try:
             # Only now: from its first moment on somebody looks after it.
@@ -135,7 +141,8 @@ class OwnFolder(object):
             except ChildProcessError:
                 done, status = self._watcher, 0
             if done:
-                if status != 0 and os.path.lexists(self.path):
+                # A watcher that somebody killed, or that fell, has removed nothing.
+                if status != 0 and not remove(self.path, self.token, 0 if os.WIFEXITED(status) else REMOVE_SECONDS):
                     self.left = self.path
                 return
             time.sleep(pause)

@@ -8,7 +8,7 @@ from .registry import mapping, maps, text
 
 
 # Why measurement_store.select() left a measurement out.
-STALE_REASONS = ("age", "machine", "gpus")
+STALE_REASONS = ("age", "future", "machine", "gpus")
 # The reason of a metric that comes with an optional measurement which nobody took: judging leaves its check out.
 SILENT = "absent.not_asked"
 

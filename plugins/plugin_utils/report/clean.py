@@ -11,7 +11,6 @@ import functools
 import hashlib
 import html
 import json
-import math
 import re
 
 from .. import numbers
@@ -86,5 +85,5 @@ def pick(value, language):
 
 
 def is_number(value):
-    """Whether this is a finite number (a bool is not)."""
-    return numbers.is_number(value) and math.isfinite(value)
+    """Whether this is a number that can be reckoned with: finite, of sane size; a bool is none."""
+    return numbers.is_number(value) and -numbers.LARGEST < value < numbers.LARGEST

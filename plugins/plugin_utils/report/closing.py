@@ -125,7 +125,7 @@ def _time_charts(view, probe):
         line = lines[key] if isinstance(lines[key], dict) else {}
         total = totals.get(str(key))
         used = _column(line, "memory_used_bytes", len(times))
-        if used and is_number(total) and total > 0:
+        if used and is_number(total) and total >= 1:
             memory.append([value / total if value is not None else None for value in used])
         share = _column(line, "utilization_fraction", len(times))
         if share:
@@ -147,11 +147,12 @@ def _time_charts(view, probe):
 
 
 def _column(line, key, count):
-    """The values of one series, None where it has another length than the times; what is no number is a gap."""
+    """The values of one series, None where it has another length than the times or no number; what is no number is a gap."""
     values = line.get(key)
     if not isinstance(values, list) or len(values) != count:
         return None
-    return [value if is_number(value) else None for value in values]
+    known = [value if is_number(value) else None for value in values]
+    return known if any(value is not None for value in known) else None
 
 
 def _mean(values):
