@@ -197,6 +197,13 @@ TABLE = {
         "GPU with more memory.",
         "首次迭代前显存已满。将批大小（或序列长度）减半后重跑；跑通后再逐步增大，直到峰值落在 0.70 至 0.80。若单个样本也放不下：启用激活检查点、更低精度、分片，或换用显存更大的 GPU。",
     ),
+    "advice.out_of_memory.moment_unknown": (
+        "The VRAM ran full; whether before or after the first iteration isn't known, as nothing told iterations. Give iteration_pattern "
+        "or wrap the loop with gpu_audit_probe.py and probe again: full at the start asks for a smaller batch, full later points to "
+        "longer inputs, fragmentation or tensors that are kept.",
+        "显存已用尽；由于没有迭代信息来源，无法判断发生在首次迭代之前还是之后。设置 iteration_pattern，或用 gpu_audit_probe.py 包装循环后重新探测："
+        "起始即满应减小批大小，之后才满则多为输入更长、显存碎片或张量未释放。",
+    ),
     "advice.out_of_memory.later": (
         "The VRAM ran full after some iterations: a longer input, fragmentation, or tensors that are kept (a loss added up with "
         "its graph). Cap the length of "
@@ -294,6 +301,7 @@ TABLE = {
     "word.oom_host": ("ended by the kernel for want of memory", "因内存不足被内核终止"),
     "word.hang": ("hung", "挂起"),
     "word.at_start": ("before the first iteration", "首次迭代之前"),
+    "word.moment_unknown": ("whether at the start or later isn't known", "是否在起始阶段未知"),
     "word.later": ("after some iterations", "若干次迭代之后"),
     "word.reservation": ("reserving VRAM on purpose", "有意预留显存时"),
     "word.host_cpu": ("the host's CPU", "主机 CPU"),

@@ -49,11 +49,20 @@ def test_bands_of_the_peak(peak, status, words):
     assert finding["status"] == status and words in finding["message"]
 
 
-@pytest.mark.parametrize("iterations, word, advice", [(0, "at_start", "Halve the batch size"), (12, "later", "fragmentation")])
+@pytest.mark.parametrize("iterations, word, advice", [
+    (0, "at_start", "Halve the batch size"), (12, "later", "fragmentation"), (None, "moment_unknown", "isn't known")])
 def test_out_of_memory(iterations, word, advice):
     entry = judged(peak=0.5, outcome="oom_cuda", exit_code=1, iterations=iterations)
     finding = judging.finding(entry, "vram.out_of_memory")
     assert finding["status"] == "fail" and finding["actual"] == word and advice in finding["advice"] and entry["verdict"] == "not_ready"
+
+
+@pytest.mark.parametrize("language, words", [("en", "isn't known"), ("zh", "未知")])
+def test_a_start_that_nothing_could_tell_is_not_claimed(language, words):
+    document, inputs = probed(peak=0.5, outcome="oom_cuda", iterations=None, out_of_memory={"at_start": None, "line": None})
+    finding = judging.finding(judging.judged(document, inputs, language=language), "vram.out_of_memory")
+    assert finding["status"] == "fail" and finding["actual"] == "moment_unknown" and words in finding["message"]
+    assert "before the first iteration" not in finding["message"]
 
 
 @pytest.mark.parametrize("outcome", ["failed", "timeout", "hang", "not_started", "oom_host"])

@@ -29,11 +29,10 @@ define(
 define(
     OUT_OF_MEMORY,
     "word",
-    "none; at_start (no iteration was done) or later where the probe's command ended because a GPU was out of memory; reservation "
-    "where a framework "
-    "reserves VRAM on purpose and got none",
+    "none; at_start (no iteration was done), later or moment_unknown (nothing told iterations) where the probe's command ended because "
+    "a GPU was out of memory; reservation where a framework reserves VRAM on purpose and got none",
     (_RESULT + "outcome", _RESULT + "iterations", _RESULT + "reservation"),
-    "none；探测命令因显存不足结束时为 at_start（一次迭代都未完成）或 later；框架有意预留显存而未能得到时为 reservation",
+    "none；探测命令因显存不足结束时为 at_start（一次迭代都未完成）、later 或 moment_unknown（没有迭代信息来源）；框架有意预留显存而未能得到时为 reservation",
     good="none",
 )
 define(
@@ -191,8 +190,7 @@ def _derive_out_of_memory(state, result, source):
     state.value(HOST_OUT_OF_MEMORY, killed, evidence)
     word = "none"
     if text(result, "outcome") == "oom_cuda":
-        at_start = mapping(result, "out_of_memory").get("at_start", not amount(result, "iterations"))
-        word = "reservation" if text(result, "reservation") else "at_start" if at_start else "later"
+        word = "reservation" if text(result, "reservation") else _moment(result)
     evidence = [
         {"what": "%s memory_used_peak_bytes" % gpu_label(entry), "value": amount(entry, "memory_used_peak_bytes"), "source": source}
         for entry in used_gpus(result)[:3]
@@ -201,6 +199,13 @@ def _derive_out_of_memory(state, result, source):
     state.value(OUT_OF_MEMORY, word, evidence)
     if word != "none":
         state.values[OUT_OF_MEMORY]["advice"] = "advice.out_of_memory." + word
+
+
+def _moment(result):
+    """When the VRAM ran out: "at_start", "later", or "moment_unknown" where nothing told iterations."""
+    iterations = amount(result, "iterations")
+    at_start = mapping(result, "out_of_memory").get("at_start", None if iterations is None else iterations == 0)
+    return "moment_unknown" if at_start is None else "at_start" if at_start else "later"
 
 
 def _derive_left_over(state, result, source):
