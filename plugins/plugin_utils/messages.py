@@ -90,6 +90,10 @@ TABLE = {
         "The form doesn't say how the samples lie on the disk (dataset_layout, dataset_file_bytes, dataset_file_count).",
         "表单未说明样本在磁盘上的形态（dataset_layout、dataset_file_bytes、dataset_file_count）。",
     ),
+    "absent.not_started": (
+        "The command of the last {module} could not be started, so it shows nothing of this.",
+        "最近一次 {module} 的命令未能启动，无法据此判断。",
+    ),
     "absent.probe_ended": (
         "The command of the last {module} ended before its first iteration ({outcome}): what it held then is not the job's.",
         "最近一次 {module} 的命令在首次迭代前就已结束（{outcome}）：此时的占用不代表该作业。",

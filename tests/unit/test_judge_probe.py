@@ -71,8 +71,19 @@ def test_endings_are_told_apart_and_their_peak_is_not_the_jobs(outcome):
     finding = judging.finding(entry, "workload.outcome")
     assert finding["status"] == "warn" and finding["advice"] == messages.text("en", "advice.outcome." + outcome)
     assert judging.status(entry, "vram.peak_fraction") == "unknown" and judging.status(entry, "compute.gpu_idle_fraction") == "unknown"
-    assert judging.status(entry, "vram.out_of_memory") == "pass"
-    assert (judging.status(entry, "memory.out_of_memory") == "fail") == (outcome == "oom_host")
+    assert judging.status(entry, "vram.out_of_memory") == ("unknown" if outcome == "not_started" else "pass")
+    assert judging.status(entry, "memory.out_of_memory") == {"oom_host": "fail", "not_started": "unknown"}.get(outcome, "pass")
+
+
+@pytest.mark.parametrize("outcome", ["completed", "not_started"])
+def test_a_host_without_gpus_has_no_vram_to_run_out_of(outcome):
+    document, inputs = judging.host("a100", "no_hardware")
+    probe = next(entry for entry in document["measurements"] if entry["module"] == "workload_probe")
+    probe["result"].update(outcome=outcome, gpus=[])
+    entry = judging.judged(document, inputs)
+    assert judging.status(entry, "vram.out_of_memory") == "not_applicable"
+    assert judging.status(entry, "memory.out_of_memory") == ("pass" if outcome == "completed" else "unknown")
+    assert "pass" not in [found["status"] for found in entry["findings"] if found["check"].startswith("vram.")]
 
 
 def test_a_job_that_ran_into_the_time_limit_still_has_a_peak():

@@ -30,17 +30,18 @@ define(
     OUT_OF_MEMORY,
     "word",
     "none; at_start (no iteration was done), later or moment_unknown (nothing told iterations) where the probe's command ended because "
-    "a GPU was out of memory; reservation where a framework reserves VRAM on purpose and got none",
+    "a GPU was out of memory; reservation where a framework reserves VRAM on purpose and got none; unknown where the command was "
+    "not started",
     (_RESULT + "outcome", _RESULT + "iterations", _RESULT + "reservation"),
-    "none；探测命令因显存不足结束时为 at_start（一次迭代都未完成）、later 或 moment_unknown（没有迭代信息来源）；框架有意预留显存而未能得到时为 reservation",
+    "none；探测命令因显存不足结束时为 at_start（一次迭代都未完成）、later 或 moment_unknown（没有迭代信息来源）；框架有意预留显存而未能得到时为 reservation；命令未能启动时为未知",
     good="none",
 )
 define(
     HOST_OUT_OF_MEMORY,
     "bool",
-    "true where the kernel's out-of-memory killer ended the probe's command",
+    "true where the kernel's out-of-memory killer ended the probe's command; unknown where it was not started",
     (_RESULT + "outcome",),
-    "探测命令被内核 OOM killer 终止时为 true",
+    "探测命令被内核 OOM killer 终止时为 true；命令未能启动时为未知",
 )
 define(
     LEFT_OVER,
@@ -184,10 +185,27 @@ def _derive_out_of_memory(state, result, source):
         state.not_applicable(OUT_OF_MEMORY, SILENT)
         state.not_applicable(HOST_OUT_OF_MEMORY, SILENT)
         return
+    started = text(result, "outcome") != "not_started"
+    if started:
+        _derive_host_out_of_memory(state, result, source)
+    else:
+        state.unknown(HOST_OUT_OF_MEMORY, "absent.not_started", module="workload_probe")
+    if text(state.gpu_document, "state") == "no_hardware":
+        state.not_applicable(OUT_OF_MEMORY, "absent.no_gpu")
+    elif started:
+        _derive_gpu_out_of_memory(state, result, source)
+    else:
+        state.unknown(OUT_OF_MEMORY, "absent.not_started", module="workload_probe")
+
+
+def _derive_host_out_of_memory(state, result, source):
     killed = text(result, "outcome") == "oom_host"
     peak = amount(mapping(result, "memory"), "peak_rss_bytes")
     evidence = [{"what": "peak_rss_bytes", "value": peak, "source": source}] if killed and peak is not None else []
     state.value(HOST_OUT_OF_MEMORY, killed, evidence)
+
+
+def _derive_gpu_out_of_memory(state, result, source):
     word = "none"
     if text(result, "outcome") == "oom_cuda":
         word = "reservation" if text(result, "reservation") else _moment(result)
