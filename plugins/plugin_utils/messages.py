@@ -247,6 +247,11 @@ TABLE = {
         "files; look for a serial part between iterations (logging, evaluation, synchronising with the CPU).",
         "显存稳定但 GPU 半空闲，而 CPU、存储等待、换页和网络均未达上限。增加加载进程、缓存、打包小文件；并检查迭代之间的串行部分（日志、评估、与 CPU 同步）。",
     ),
+    "advice.data_side.wait_only": (
+        "The job's own loop waits for data; the GPUs' figures don't show it or were not sampled, and what it waits for isn't known. "
+        "Add loader workers, cache the data, pack small files, and probe again with the GPUs sampled to see what limits.",
+        "作业自身的循环在等待数据；GPU 数据未体现这一点或未采样，等待的原因未知。增加加载进程、缓存数据、打包小文件，并在采样 GPU 的情况下重新探测以确定瓶颈。",
+    ),
     "advice.capped.thermal": (
         "The GPUs slowed down for heat. Check fans, dust, air baffles, inlet temperature and neighbours, or the coolant.",
         "GPU 因过热降频。检查风扇、积尘、导风罩、进风温度和相邻设备，或冷却液。",

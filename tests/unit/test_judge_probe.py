@@ -164,6 +164,17 @@ def test_waiting_for_data(share, expected):
     assert entry["verdict"] == ("ready" if expected == "pass" else "ready_with_warnings")
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("gpus", [[], None])
+def test_waiting_alone_says_nothing_of_vram_and_gpus(gpus, language):
+    document, inputs = probed(data_wait_fraction=0.6)
+    result = document["measurements"][0]["result"]
+    result["gpus"] = result["gpus"] if gpus is None else gpus
+    finding = judging.finding(judging.judged(document, inputs, language=language), "workload.data_side")
+    assert finding["status"] == "warn" and finding["advice"] == messages.text(language, "advice.data_side.wait_only")
+    assert "idle" not in finding["advice"] and "VRAM" not in finding["advice"] and "显存" not in finding["advice"]
+
+
 @pytest.mark.parametrize("events, word, status", [
     ({"sw_thermal_slowdown": 11.0}, "thermal", "warn"), ({"hw_thermal_slowdown": 50.0}, "thermal", "warn"),
     ({"sw_thermal_slowdown": 9.0}, "none", "pass"),

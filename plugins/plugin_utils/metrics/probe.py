@@ -301,7 +301,8 @@ def _derive_data_side(state, result, source):
     ]
     state.value(DATA_SIDE, word, evidence)
     if word != "none":
-        state.values[DATA_SIDE]["advice"] = "advice.data_side." + word
+        # The advice on an unnamed cause speaks of VRAM and GPUs: not where only the job's own waiting told of it.
+        state.values[DATA_SIDE]["advice"] = "advice.data_side." + ("wait_only" if word == "unnamed" and not slow else word)
 
 
 def _extreme(result, field, which):
