@@ -85,7 +85,10 @@ TABLE = {
         "{target} 位于内存文件系统：{module} 的 {job} 结果不代表磁盘速度。",
     ),
     "absent.shards": ("The form says that the data set is packed in shards.", "表单注明数据集已打包为分片。"),
-    "absent.medium_unknown": ("It isn't known what dataset_path lies on.", "无法得知 dataset_path 所在介质。"),
+    "absent.medium_unknown": (
+        "What {path} lies on can't be seen: {seen} doesn't tell the kind of disk behind it (a virtual disk, for one).",
+        "看不到 {path} 所在的介质：{seen} 未透露其背后的磁盘类型（例如虚拟磁盘）。",
+    ),
     "absent.no_shape": (
         "The form doesn't say how the samples lie on the disk (dataset_layout, dataset_file_bytes, dataset_file_count).",
         "表单未说明样本在磁盘上的形态（dataset_layout、dataset_file_bytes、dataset_file_count）。",

@@ -132,7 +132,7 @@ def test_a_checkpoint_interval_that_the_form_lacks():
     "kind, layout, expected",
     [
         ("nvme", None, "pass"), ("ssd", None, "pass"), ("hdd", None, "warn"), ("hdd", "shards", "warn"), ("network", None, "pass"),
-        ("network", "shards", "pass"), ("network", "files", "warn"), ("unknown", None, "not_applicable"),
+        ("network", "shards", "pass"), ("network", "files", "warn"), ("unknown", None, "unknown"),
     ],
 )
 def test_nvme_is_recommended(kind, layout, expected):
@@ -142,6 +142,24 @@ def test_nvme_is_recommended(kind, layout, expected):
     finding = judging.finding(judging.judged(document, inputs), "storage.dataset_medium")
     assert finding["status"] == expected
     assert "NVMe" in judging.shipped("base")["checks"][finding["check"]]["advice"]["en"]
+
+
+@pytest.mark.parametrize("language, words", [("en", "virtual disk"), ("zh", "虚拟磁盘")])
+def test_a_medium_that_cant_be_seen_is_unknown_and_says_what_hides_it(language, words):
+    document, inputs = measured()
+    for entry in document["facts"]["storage"]["paths"]:
+        entry.update(kind="unknown", device="/dev/vda1", type="ext4")
+    finding = judging.finding(judging.judged(document, inputs, language=language), "storage.dataset_medium")
+    assert finding["status"] == "unknown" and words in finding["message"]
+    assert "/dev/vda1, ext4" in finding["message"] and "/data/dataset" in finding["message"]
+
+
+def test_a_medium_is_no_question_without_a_path_and_unknown_where_the_path_was_not_looked_at():
+    document, inputs = measured()
+    document["facts"]["storage"]["paths"] = []
+    assert judging.status(judging.judged(document, inputs), "storage.dataset_medium") == "unknown"
+    del inputs["workload"]["dataset_path"]
+    assert absent(judging.judged(document, inputs), "storage.dataset_medium")
 
 
 # --- is the test close to the real load? ---------------------------------------------------------------------------------------------

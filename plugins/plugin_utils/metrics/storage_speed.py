@@ -81,9 +81,10 @@ define(
 define(
     MEDIUM,
     "word",
-    "what dataset_path lies on: nvme, ssd, hdd, network, network_small_files (network with dataset_layout: files), memory, overlay",
+    "what dataset_path lies on: nvme, ssd, hdd, network, network_small_files (network with dataset_layout: files), memory, overlay; "
+    "unknown where the disk behind it can't be seen",
     ("storage.paths[].kind", "workload.dataset_layout"),
-    "dataset_path 所在介质：nvme、ssd、hdd、network、network_small_files（网络存储且 dataset_layout 为 files）、memory、overlay",
+    "dataset_path 所在介质：nvme、ssd、hdd、network、network_small_files（网络存储且 dataset_layout 为 files）、memory、overlay；看不到其背后的磁盘时为未知",
     good="nvme",
 )
 define(
@@ -291,12 +292,20 @@ def _derive_stall(state):
 
 
 def _derive_medium(state):
-    storage, _problem = state.subject("storage")
+    storage, problem = state.subject("storage")
     path = state.form.get("dataset_path")
-    entry = next((entry for entry in maps(storage, "paths") if text(entry, "path") == path), None) if storage and path else None
+    if not path:
+        state.not_applicable(MEDIUM, SILENT)
+        return
+    entry = next((entry for entry in maps(storage, "paths") if text(entry, "path") == path), None) if storage else None
     kind = text(entry, "kind") if entry else None
-    if kind is None or kind == "unknown":
-        state.not_applicable(MEDIUM, SILENT if not path else "absent.medium_unknown")
+    if kind is None:
+        reason, params = problem or ("absent.unreadable", {"field": "storage.paths: %s" % path})
+        state.unknown(MEDIUM, reason, **params)
+        return
+    if kind == "unknown":
+        seen = ", ".join(filter(None, (text(entry, "device"), text(entry, "type")))) or "?"
+        state.unknown(MEDIUM, "absent.medium_unknown", path=path, seen=seen)
         return
     word = "network_small_files" if kind == "network" and state.form.get("dataset_layout") == "files" else kind
     state.value(MEDIUM, word, [{"what": path, "value": text(entry, "type") or kind, "source": "mountinfo"}])
