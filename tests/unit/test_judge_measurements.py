@@ -192,6 +192,30 @@ def test_a_quick_look_is_told():
     assert finding["status"] == "warn" and "quick" in finding["message"]
 
 
+@pytest.mark.parametrize(
+    "job, seconds, guide, words",
+    [
+        ("dataset_read", 0.027, False, ["guide_job", "too short: 0.027 s"]),
+        ("dataset_read", 4.9, None, ["too short: 4.9 s"]), ("dataset_read", 5, None, []),
+        ("dataset_read", 60, False, ["guide_job"]),
+        # The guide's job that a fast disk ends early has read all its data.
+        ("dataset_read", 1.6, True, []), ("dataset_read", 0.59, True, ["too short"]),
+        ("small_files", 0.079, False, ["too short: 0.079 s"]), ("small_files", 2, False, []),
+    ],
+)
+def test_a_test_that_is_too_short_or_not_the_guides_is_told(job, seconds, guide, words):
+    form = {"dataset_layout": "files"} if job == "small_files" else {"dataset_layout": "shards", "dataset_file_bytes": 2**29}
+    figures = (small if job == "small_files" else sequential)(read={"runtime_seconds": seconds}, guide_job=guide)
+    finding = found("storage.benchmark_differences", form, {job: figures})
+    assert finding["status"] == ("warn" if words else "pass") and finding["actual"] == len(words)
+    assert all(word in finding["message"] for word in words)
+
+
+def test_few_small_files_need_time():
+    jobs = {"small_files": small(file_count=2000, read={"runtime_seconds": 2})}
+    assert "too short" in found("storage.benchmark_differences", {"dataset_layout": "files"}, jobs)["message"]
+
+
 def test_without_a_sample_shape_there_is_nothing_to_compare():
     finding = found("storage.benchmark_differences", {}, {"dataset_read": sequential()})
     assert finding["status"] == "not_applicable"
