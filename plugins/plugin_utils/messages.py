@@ -89,10 +89,17 @@ TABLE = {
         "{target} 位于内存文件系统：{module} 的 {job} 结果不代表磁盘速度。",
     ),
     "absent.shards": ("The form says that the data set is packed in shards.", "表单注明数据集已打包为分片。"),
-    "absent.medium_unknown": ("It isn't known what dataset_path lies on.", "无法得知 dataset_path 所在介质。"),
+    "absent.medium_unknown": (
+        "What {path} lies on can't be seen: {seen} doesn't tell the kind of disk behind it (a virtual disk, for one).",
+        "看不到 {path} 所在的介质：{seen} 未透露其背后的磁盘类型（例如虚拟磁盘）。",
+    ),
     "absent.no_shape": (
         "The form doesn't say how the samples lie on the disk (dataset_layout, dataset_file_bytes, dataset_file_count).",
         "表单未说明样本在磁盘上的形态（dataset_layout、dataset_file_bytes、dataset_file_count）。",
+    ),
+    "absent.not_started": (
+        "The command of the last {module} could not be started, so it shows nothing of this.",
+        "最近一次 {module} 的命令未能启动，无法据此判断。",
     ),
     "absent.probe_ended": (
         "The command of the last {module} ended before its first iteration ({outcome}): what it held then is not the job's.",
@@ -201,6 +208,13 @@ TABLE = {
         "GPU with more memory.",
         "首次迭代前显存已满。将批大小（或序列长度）减半后重跑；跑通后再逐步增大，直到峰值落在 0.70 至 0.80。若单个样本也放不下：启用激活检查点、更低精度、分片，或换用显存更大的 GPU。",
     ),
+    "advice.out_of_memory.moment_unknown": (
+        "The VRAM ran full; whether before or after the first iteration isn't known, as nothing told iterations. Give iteration_pattern "
+        "or wrap the loop with gpu_audit_probe.py and probe again: full at the start asks for a smaller batch, full later points to "
+        "longer inputs, fragmentation or tensors that are kept.",
+        "显存已用尽；由于没有迭代信息来源，无法判断发生在首次迭代之前还是之后。设置 iteration_pattern，或用 gpu_audit_probe.py 包装循环后重新探测："
+        "起始即满应减小批大小，之后才满则多为输入更长、显存碎片或张量未释放。",
+    ),
     "advice.out_of_memory.later": (
         "The VRAM ran full after some iterations: a longer input, fragmentation, or tensors that are kept (a loss added up with "
         "its graph). Cap the length of "
@@ -239,6 +253,11 @@ TABLE = {
         "loader workers, cache, pack small "
         "files; look for a serial part between iterations (logging, evaluation, synchronising with the CPU).",
         "显存稳定但 GPU 半空闲，而 CPU、存储等待、换页和网络均未达上限。增加加载进程、缓存、打包小文件；并检查迭代之间的串行部分（日志、评估、与 CPU 同步）。",
+    ),
+    "advice.data_side.wait_only": (
+        "The job's own loop waits for data; the GPUs' figures don't show it or were not sampled, and what it waits for isn't known. "
+        "Add loader workers, cache the data, pack small files, and probe again with the GPUs sampled to see what limits.",
+        "作业自身的循环在等待数据；GPU 数据未体现这一点或未采样，等待的原因未知。增加加载进程、缓存数据、打包小文件，并在采样 GPU 的情况下重新探测以确定瓶颈。",
     ),
     "advice.capped.thermal": (
         "The GPUs slowed down for heat. Check fans, dust, air baffles, inlet temperature and neighbours, or the coolant.",
@@ -298,6 +317,7 @@ TABLE = {
     "word.oom_host": ("ended by the kernel for want of memory", "因内存不足被内核终止"),
     "word.hang": ("hung", "挂起"),
     "word.at_start": ("before the first iteration", "首次迭代之前"),
+    "word.moment_unknown": ("whether at the start or later isn't known", "是否在起始阶段未知"),
     "word.later": ("after some iterations", "若干次迭代之后"),
     "word.reservation": ("reserving VRAM on purpose", "有意预留显存时"),
     "word.host_cpu": ("the host's CPU", "主机 CPU"),

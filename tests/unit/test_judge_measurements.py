@@ -132,7 +132,7 @@ def test_a_checkpoint_interval_that_the_form_lacks():
     "kind, layout, expected",
     [
         ("nvme", None, "pass"), ("ssd", None, "pass"), ("hdd", None, "warn"), ("hdd", "shards", "warn"), ("network", None, "pass"),
-        ("network", "shards", "pass"), ("network", "files", "warn"), ("unknown", None, "not_applicable"),
+        ("network", "shards", "pass"), ("network", "files", "warn"), ("unknown", None, "unknown"),
     ],
 )
 def test_nvme_is_recommended(kind, layout, expected):
@@ -142,6 +142,24 @@ def test_nvme_is_recommended(kind, layout, expected):
     finding = judging.finding(judging.judged(document, inputs), "storage.dataset_medium")
     assert finding["status"] == expected
     assert "NVMe" in judging.shipped("base")["checks"][finding["check"]]["advice"]["en"]
+
+
+@pytest.mark.parametrize("language, words", [("en", "virtual disk"), ("zh", "虚拟磁盘")])
+def test_a_medium_that_cant_be_seen_is_unknown_and_says_what_hides_it(language, words):
+    document, inputs = measured()
+    for entry in document["facts"]["storage"]["paths"]:
+        entry.update(kind="unknown", device="/dev/vda1", type="ext4")
+    finding = judging.finding(judging.judged(document, inputs, language=language), "storage.dataset_medium")
+    assert finding["status"] == "unknown" and words in finding["message"]
+    assert "/dev/vda1, ext4" in finding["message"] and "/data/dataset" in finding["message"]
+
+
+def test_a_medium_is_no_question_without_a_path_and_unknown_where_the_path_was_not_looked_at():
+    document, inputs = measured()
+    document["facts"]["storage"]["paths"] = []
+    assert judging.status(judging.judged(document, inputs), "storage.dataset_medium") == "unknown"
+    del inputs["workload"]["dataset_path"]
+    assert absent(judging.judged(document, inputs), "storage.dataset_medium")
 
 
 # --- is the test close to the real load? ---------------------------------------------------------------------------------------------
@@ -172,6 +190,30 @@ def test_differences_from_the_real_load_are_named(form, jobs, words):
 def test_a_quick_look_is_told():
     finding = found("storage.benchmark_differences", {"dataset_layout": "files"}, {"small_files": small()}, quick=True)
     assert finding["status"] == "warn" and "quick" in finding["message"]
+
+
+@pytest.mark.parametrize(
+    "job, seconds, guide, words",
+    [
+        ("dataset_read", 0.027, False, ["guide_job", "too short: 0.027 s"]),
+        ("dataset_read", 4.9, None, ["too short: 4.9 s"]), ("dataset_read", 5, None, []),
+        ("dataset_read", 60, False, ["guide_job"]),
+        # The guide's job that a fast disk ends early has read all its data.
+        ("dataset_read", 1.6, True, []), ("dataset_read", 0.59, True, ["too short"]),
+        ("small_files", 0.079, False, ["too short: 0.079 s"]), ("small_files", 2, False, []),
+    ],
+)
+def test_a_test_that_is_too_short_or_not_the_guides_is_told(job, seconds, guide, words):
+    form = {"dataset_layout": "files"} if job == "small_files" else {"dataset_layout": "shards", "dataset_file_bytes": 2**29}
+    figures = (small if job == "small_files" else sequential)(read={"runtime_seconds": seconds}, guide_job=guide)
+    finding = found("storage.benchmark_differences", form, {job: figures})
+    assert finding["status"] == ("warn" if words else "pass") and finding["actual"] == len(words)
+    assert all(word in finding["message"] for word in words)
+
+
+def test_few_small_files_need_time():
+    jobs = {"small_files": small(file_count=2000, read={"runtime_seconds": 2})}
+    assert "too short" in found("storage.benchmark_differences", {"dataset_layout": "files"}, jobs)["message"]
 
 
 def test_without_a_sample_shape_there_is_nothing_to_compare():

@@ -49,11 +49,20 @@ def test_bands_of_the_peak(peak, status, words):
     assert finding["status"] == status and words in finding["message"]
 
 
-@pytest.mark.parametrize("iterations, word, advice", [(0, "at_start", "Halve the batch size"), (12, "later", "fragmentation")])
+@pytest.mark.parametrize("iterations, word, advice", [
+    (0, "at_start", "Halve the batch size"), (12, "later", "fragmentation"), (None, "moment_unknown", "isn't known")])
 def test_out_of_memory(iterations, word, advice):
     entry = judged(peak=0.5, outcome="oom_cuda", exit_code=1, iterations=iterations)
     finding = judging.finding(entry, "vram.out_of_memory")
     assert finding["status"] == "fail" and finding["actual"] == word and advice in finding["advice"] and entry["verdict"] == "not_ready"
+
+
+@pytest.mark.parametrize("language, words", [("en", "isn't known"), ("zh", "未知")])
+def test_a_start_that_nothing_could_tell_is_not_claimed(language, words):
+    document, inputs = probed(peak=0.5, outcome="oom_cuda", iterations=None, out_of_memory={"at_start": None, "line": None})
+    finding = judging.finding(judging.judged(document, inputs, language=language), "vram.out_of_memory")
+    assert finding["status"] == "fail" and finding["actual"] == "moment_unknown" and words in finding["message"]
+    assert "before the first iteration" not in finding["message"]
 
 
 @pytest.mark.parametrize("outcome", ["failed", "timeout", "hang", "not_started", "oom_host"])
@@ -62,8 +71,19 @@ def test_endings_are_told_apart_and_their_peak_is_not_the_jobs(outcome):
     finding = judging.finding(entry, "workload.outcome")
     assert finding["status"] == "warn" and finding["advice"] == messages.text("en", "advice.outcome." + outcome)
     assert judging.status(entry, "vram.peak_fraction") == "unknown" and judging.status(entry, "compute.gpu_idle_fraction") == "unknown"
-    assert judging.status(entry, "vram.out_of_memory") == "pass"
-    assert (judging.status(entry, "memory.out_of_memory") == "fail") == (outcome == "oom_host")
+    assert judging.status(entry, "vram.out_of_memory") == ("unknown" if outcome == "not_started" else "pass")
+    assert judging.status(entry, "memory.out_of_memory") == {"oom_host": "fail", "not_started": "unknown"}.get(outcome, "pass")
+
+
+@pytest.mark.parametrize("outcome", ["completed", "not_started"])
+def test_a_host_without_gpus_has_no_vram_to_run_out_of(outcome):
+    document, inputs = judging.host("a100", "no_hardware")
+    probe = next(entry for entry in document["measurements"] if entry["module"] == "workload_probe")
+    probe["result"].update(outcome=outcome, gpus=[])
+    entry = judging.judged(document, inputs)
+    assert judging.status(entry, "vram.out_of_memory") == "not_applicable"
+    assert judging.status(entry, "memory.out_of_memory") == ("pass" if outcome == "completed" else "unknown")
+    assert "pass" not in [found["status"] for found in entry["findings"] if found["check"].startswith("vram.")]
 
 
 def test_a_job_that_ran_into_the_time_limit_still_has_a_peak():
@@ -142,6 +162,17 @@ def test_waiting_for_data(share, expected):
     advice = judging.shipped("training")["checks"]["workload.data_wait_fraction"]["advice"]
     assert "ix data format, cache, storage class before buying GPUs" in advice["en"] and "GPU" in advice["zh"]
     assert entry["verdict"] == ("ready" if expected == "pass" else "ready_with_warnings")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("gpus", [[], None])
+def test_waiting_alone_says_nothing_of_vram_and_gpus(gpus, language):
+    document, inputs = probed(data_wait_fraction=0.6)
+    result = document["measurements"][0]["result"]
+    result["gpus"] = result["gpus"] if gpus is None else gpus
+    finding = judging.finding(judging.judged(document, inputs, language=language), "workload.data_side")
+    assert finding["status"] == "warn" and finding["advice"] == messages.text(language, "advice.data_side.wait_only")
+    assert "idle" not in finding["advice"] and "VRAM" not in finding["advice"] and "显存" not in finding["advice"]
 
 
 @pytest.mark.parametrize("events, word, status", [

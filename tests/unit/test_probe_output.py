@@ -251,3 +251,13 @@ def test_the_plan_has_an_end():
     assert probe.plan({"argv": ["x"], "timeout_seconds": 100.0, "gpu_counts": [1, 2]})["seconds"] == 2 * (100 + 5 + probe.SPARE_SECONDS)
     with pytest.raises(probe.ProbeError, match="run_as: there is no user"):
         probe.plan({"argv": ["x"], "run_as": "nobody-here"})
+
+
+@pytest.mark.parametrize("pattern, lines, progress_file, expected", [
+    (None, [], False, None), (r"step \d+", [], False, True), (None, [], True, True), (None, ['{"iterations_per_epoch": 10}'], False, True),
+    (None, ['{"iteration": 1, "seconds": 1}'], False, False), (None, ['{"framework": "torch"}'], False, None)])
+def test_the_start_is_only_claimed_where_iterations_would_have_been_told(pattern, lines, progress_file, expected):
+    progress = probe_output.Progress(pattern)
+    for line in lines:
+        progress.json_line(line, 1.0)
+    assert probe_result._out_of_memory("oom_cuda", progress, progress_file, 0, None, 2.0)["at_start"] is expected

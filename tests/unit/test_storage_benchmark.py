@@ -293,6 +293,11 @@ def test_file_systems_that_are_no_plain_disk_are_named(kind, words):
     assert any(words in note for note in job["notes"]) and job["cpu_system_fraction"] == 0.1 and job["cpu_user_fraction"] is None
 
 
+def test_notes_of_the_jobs_reach_the_whole():
+    results = {"small_files": {"notes": ["a figure of the cache"]}, "dataset_read": {"notes": ["dataset_read: lasted 27 ms only"]}}
+    assert storage._job_notes(results) == ["dataset_read: lasted 27 ms only", "small_files: a figure of the cache"]
+
+
 # ---------------------------------------------------------------- a small file system
 
 

@@ -115,7 +115,7 @@ def build(watch, hello, seen, facts):
         "outcome": outcome, "error": seen["error"], "exit_code": seen["exit_code"], "signal": seen["signal_name"],
         "stopped_for": seen["stop"], "duration_seconds": round(seconds, 3), "window": window_name,
         "window_seconds": round(window.seconds, 1),
-        "out_of_memory": _out_of_memory(outcome, progress, kills, where, seconds)}
+        "out_of_memory": _out_of_memory(outcome, progress, bool(options.get("progress_file")), kills, where, seconds)}
     result.update(figures)
     result.update(_read_figures(summary, facts, watch.output.total))
     result.update({
@@ -147,11 +147,17 @@ def build(watch, hello, seen, facts):
             "finished_at": _moment(time.time())}
 
 
-def _out_of_memory(outcome, progress, kills, where, seconds):
+def _at_start(progress, progress_file):
+    """Whether no iteration was done; null where nothing would have told one."""
+    told = progress.source is not None or progress.iteration_pattern is not None or progress.per_epoch is not None or progress_file
+    return progress.iterations == 0 if told else None
+
+
+def _out_of_memory(outcome, progress, progress_file, kills, where, seconds):
     """What is known about an end for lack of memory; null where it was none."""
     if outcome not in ("oom_cuda", "oom_host"):
         return None
-    return {"at_start": progress.iterations == 0, "seconds": round(seconds, 1), "kills": kills,
+    return {"at_start": _at_start(progress, progress_file), "seconds": round(seconds, 1), "kills": kills,
             "source": where if outcome == "oom_host" else "output",
             "line": clean_text((progress.cuda_oom if outcome == "oom_cuda" else progress.host_oom) or "", 300) or None}
 

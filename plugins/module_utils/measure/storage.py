@@ -126,7 +126,12 @@ def run(options, planned):
     if not results:
         raise Failed("; ".join("%s: %s" % (name, errors[name]) for name in sorted(errors)) + ("; " + notes[-1] if folder.left else ""))
     notes += ["%s gave no result: %s" % (name, errors[name]) for name in sorted(errors)]
-    return measurement(options, planned, results, errors, notes)
+    return measurement(options, planned, results, errors, notes + _job_notes(results))
+
+
+def _job_notes(results):
+    """The jobs' own notes, each with its job's name, for those who read the whole result only."""
+    return [note if note.startswith(name + ": ") else "%s: %s" % (name, note) for name in sorted(results) for note in results[name]["notes"]]
 
 
 def _wait_for_start(options, planned, job, own, folder, limit):

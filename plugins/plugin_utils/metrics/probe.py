@@ -29,19 +29,19 @@ define(
 define(
     OUT_OF_MEMORY,
     "word",
-    "none; at_start (no iteration was done) or later where the probe's command ended because a GPU was out of memory; reservation "
-    "where a framework "
-    "reserves VRAM on purpose and got none",
+    "none; at_start (no iteration was done), later or moment_unknown (nothing told iterations) where the probe's command ended because "
+    "a GPU was out of memory; reservation where a framework reserves VRAM on purpose and got none; unknown where the command was "
+    "not started",
     (_RESULT + "outcome", _RESULT + "iterations", _RESULT + "reservation"),
-    "none；探测命令因显存不足结束时为 at_start（一次迭代都未完成）或 later；框架有意预留显存而未能得到时为 reservation",
+    "none；探测命令因显存不足结束时为 at_start（一次迭代都未完成）、later 或 moment_unknown（没有迭代信息来源）；框架有意预留显存而未能得到时为 reservation；命令未能启动时为未知",
     good="none",
 )
 define(
     HOST_OUT_OF_MEMORY,
     "bool",
-    "true where the kernel's out-of-memory killer ended the probe's command",
+    "true where the kernel's out-of-memory killer ended the probe's command; unknown where it was not started",
     (_RESULT + "outcome",),
-    "探测命令被内核 OOM killer 终止时为 true",
+    "探测命令被内核 OOM killer 终止时为 true；命令未能启动时为未知",
 )
 define(
     LEFT_OVER,
@@ -185,14 +185,30 @@ def _derive_out_of_memory(state, result, source):
         state.not_applicable(OUT_OF_MEMORY, SILENT)
         state.not_applicable(HOST_OUT_OF_MEMORY, SILENT)
         return
+    started = text(result, "outcome") != "not_started"
+    if started:
+        _derive_host_out_of_memory(state, result, source)
+    else:
+        state.unknown(HOST_OUT_OF_MEMORY, "absent.not_started", module="workload_probe")
+    if text(state.gpu_document, "state") == "no_hardware":
+        state.not_applicable(OUT_OF_MEMORY, "absent.no_gpu")
+    elif started:
+        _derive_gpu_out_of_memory(state, result, source)
+    else:
+        state.unknown(OUT_OF_MEMORY, "absent.not_started", module="workload_probe")
+
+
+def _derive_host_out_of_memory(state, result, source):
     killed = text(result, "outcome") == "oom_host"
     peak = amount(mapping(result, "memory"), "peak_rss_bytes")
     evidence = [{"what": "peak_rss_bytes", "value": peak, "source": source}] if killed and peak is not None else []
     state.value(HOST_OUT_OF_MEMORY, killed, evidence)
+
+
+def _derive_gpu_out_of_memory(state, result, source):
     word = "none"
     if text(result, "outcome") == "oom_cuda":
-        at_start = mapping(result, "out_of_memory").get("at_start", not amount(result, "iterations"))
-        word = "reservation" if text(result, "reservation") else "at_start" if at_start else "later"
+        word = "reservation" if text(result, "reservation") else _moment(result)
     evidence = [
         {"what": "%s memory_used_peak_bytes" % gpu_label(entry), "value": amount(entry, "memory_used_peak_bytes"), "source": source}
         for entry in used_gpus(result)[:3]
@@ -201,6 +217,13 @@ def _derive_out_of_memory(state, result, source):
     state.value(OUT_OF_MEMORY, word, evidence)
     if word != "none":
         state.values[OUT_OF_MEMORY]["advice"] = "advice.out_of_memory." + word
+
+
+def _moment(result):
+    """When the VRAM ran out: "at_start", "later", or "moment_unknown" where nothing told iterations."""
+    iterations = amount(result, "iterations")
+    at_start = mapping(result, "out_of_memory").get("at_start", None if iterations is None else iterations == 0)
+    return "moment_unknown" if at_start is None else "at_start" if at_start else "later"
 
 
 def _derive_left_over(state, result, source):
@@ -278,7 +301,8 @@ def _derive_data_side(state, result, source):
     ]
     state.value(DATA_SIDE, word, evidence)
     if word != "none":
-        state.values[DATA_SIDE]["advice"] = "advice.data_side." + word
+        # The advice on an unnamed cause speaks of VRAM and GPUs: not where only the job's own waiting told of it.
+        state.values[DATA_SIDE]["advice"] = "advice.data_side." + ("wait_only" if word == "unnamed" and not slow else word)
 
 
 def _extreme(result, field, which):

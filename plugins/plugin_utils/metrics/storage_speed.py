@@ -81,9 +81,10 @@ define(
 define(
     MEDIUM,
     "word",
-    "what dataset_path lies on: nvme, ssd, hdd, network, network_small_files (network with dataset_layout: files), memory, overlay",
+    "what dataset_path lies on: nvme, ssd, hdd, network, network_small_files (network with dataset_layout: files), memory, overlay; "
+    "unknown where the disk behind it can't be seen",
     ("storage.paths[].kind", "workload.dataset_layout"),
-    "dataset_path 所在介质：nvme、ssd、hdd、network、network_small_files（网络存储且 dataset_layout 为 files）、memory、overlay",
+    "dataset_path 所在介质：nvme、ssd、hdd、network、network_small_files（网络存储且 dataset_layout 为 files）、memory、overlay；看不到其背后的磁盘时为未知",
     good="nvme",
 )
 define(
@@ -91,7 +92,8 @@ define(
     "count",
     "in how many of block size, file count, file size and engine the test differs from the form's sample shape (block size, file "
     "size, count: by more "
-    "than a factor of 4, 4, 10), and whether it was only a quick look",
+    "than a factor of 4, 4, 10), and whether it was only a quick look, not the audit guide's job (dataset_read), or too short: less "
+    "than 0.6 s, or less than 5 s with fewer data than the full form reads",
     (
         _RESULT + "jobs",
         "workload.read_block_bytes",
@@ -99,7 +101,8 @@ define(
         "workload.dataset_file_count",
         "workload.read_engine",
     ),
-    "测试与表单样本形态在块大小、文件数、文件大小、引擎中有几项不同（块大小和文件大小相差 4 倍以上、文件数相差 10 倍以上），以及是否仅为快速初测",
+    "测试与表单样本形态在块大小、文件数、文件大小、引擎中有几项不同（块大小和文件大小相差 4 倍以上、文件数相差 10 倍以上），以及是否仅为快速初测、不是审计指南规定的作业（dataset_read），"
+    "或时间过短（不足 0.6 秒，或不足 5 秒且读取量少于完整形式）",
 )
 define(
     SHARED,
@@ -291,12 +294,20 @@ def _derive_stall(state):
 
 
 def _derive_medium(state):
-    storage, _problem = state.subject("storage")
+    storage, problem = state.subject("storage")
     path = state.form.get("dataset_path")
-    entry = next((entry for entry in maps(storage, "paths") if text(entry, "path") == path), None) if storage and path else None
+    if not path:
+        state.not_applicable(MEDIUM, SILENT)
+        return
+    entry = next((entry for entry in maps(storage, "paths") if text(entry, "path") == path), None) if storage else None
     kind = text(entry, "kind") if entry else None
-    if kind is None or kind == "unknown":
-        state.not_applicable(MEDIUM, SILENT if not path else "absent.medium_unknown")
+    if kind is None:
+        reason, params = problem or ("absent.unreadable", {"field": "storage.paths: %s" % path})
+        state.unknown(MEDIUM, reason, **params)
+        return
+    if kind == "unknown":
+        seen = ", ".join(filter(None, (text(entry, "device"), text(entry, "type")))) or "?"
+        state.unknown(MEDIUM, "absent.medium_unknown", path=path, seen=seen)
         return
     word = "network_small_files" if kind == "network" and state.form.get("dataset_layout") == "files" else kind
     state.value(MEDIUM, word, [{"what": path, "value": text(entry, "type") or kind, "source": "mountinfo"}])
@@ -319,8 +330,30 @@ def _derive_differences(state):
     found = differences(job, shape, name)
     if flag(result, "quick"):
         found.append(("quick", "quick", "full"))
-    evidence = [("%s %s" % (name, what), "%s (form: %s)" % (tested, wanted)) for what, tested, wanted in found]
+    found += _unlike_the_guide(job, name, flag(result, "quick"))
+    evidence = [
+        ("%s %s" % (name, what), "%s (%s: %s)" % (tested, "guide" if what in _GUIDE else "form", wanted)) for what, tested, wanted in found
+    ]
     state.value(DIFFERENCES, len(found), [{"what": what, "value": value, "source": "storage_benchmark"} for what, value in evidence])
+
+
+_GUIDE = ("guide_job", "runtime_seconds")
+# One per cent of the guide's 60 s: whatever was read, a speed from less is chance. Below SHORT it takes the full form's data.
+SHORTEST_SECONDS, SHORT_SECONDS = 0.6, 5
+# Files that the full form of small_files reads.
+_FULL_FILES = 20000
+
+
+def _unlike_the_guide(job, name, quick):
+    """[(what, tested, in the guide)] where a job is another than the guide's or too short to say much; a quick look already says so."""
+    found = []
+    if name == "dataset_read" and job.get("guide_job") is False and not quick:
+        found.append(("guide_job", "other size, readers or time", "4 x 4 GiB, 60 s"))
+    seconds = amount(mapping(job, "read"), "runtime_seconds")
+    whole = flag(job, "guide_job") if name == "dataset_read" else (amount(job, "file_count") or 0) >= _FULL_FILES
+    if seconds is not None and seconds < (SHORTEST_SECONDS if whole else SHORT_SECONDS):
+        found.append(("runtime_seconds", "too short: %g s" % seconds, "60 s"))
+    return found
 
 
 def sample_shape(form):
