@@ -158,6 +158,20 @@ def test_the_newest_that_fits_holds():
     assert measurement_store.select([new, old], FACTS, NOW, 604800) == ([new], [])
 
 
+def test_a_failure_hides_no_older_result_that_holds():
+    good = measurement(finished="2026-11-29T11:00:00Z", result={"notes": ["first"]})
+    failed = measurement(error="no such file")
+    del failed["result"]
+    (kept,), stale = measurement_store.select([failed, good], FACTS, NOW, 604800)
+    assert kept["finished"] == good["finished"] and not stale
+    assert kept["result"]["notes"] == ["first", "a later measurement (2026-11-30T11:00:00Z) failed: no such file"]
+    assert good["result"]["notes"] == ["first"]
+    newer = measurement(finished="2026-11-30T11:30:00Z")
+    assert measurement_store.select([failed, good, newer], FACTS, NOW, 604800) == ([newer], [])
+    # One too old to count is no reason to leave the failure unsaid.
+    assert measurement_store.select([failed, good], FACTS, NOW, 7200)[0] == [failed]
+
+
 def test_one_per_module_and_target():
     found = [measurement(target="/a"), measurement(target="/b"), measurement(module="other")]
     assert len(measurement_store.select(found, FACTS, NOW, 604800)[0]) == 3
