@@ -45,8 +45,8 @@ def select(measurements, facts, now, max_age_seconds):
     """(current, stale) for a host with these facts.
 
     Current: the newest per module and target, taken on this machine and these GPUs, at most `max_age_seconds` old. Stale: what would
-    have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | machine | gpus), "age_seconds"}]. A failure hides no
-    older result that still holds: it is told in that result's `notes`.
+    have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | machine | gpus), "age_seconds"}].
+    A failure hides no older result that still holds: it is told in that result's `notes`.
     """
     newest, failures = {}, {}
     for measurement in measurements:
