@@ -40,7 +40,7 @@ class ActionModule(ActionBase):
             raise ValueError("gpu_audit_language: %r is no language; use one of %s" % (language, ", ".join(plan_texts.LANGUAGES)))
         if not args.get("model"):
             raise ValueError(
-                "gpu_audit_model is missing: describe the model (docs/vram.md has every field and an example) "
+                "gpu_audit_model is missing: describe the model (docs/vram-fields.md has every field, docs/vram.md an example) "
                 "and give it with -e @model.yml"
             )
         made = plan.make(args["model"], args.get("workload") or None, language)

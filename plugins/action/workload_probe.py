@@ -11,4 +11,7 @@ class ActionModule(MeasuringAction):
     """The workload_probe action."""
 
     MODULE = "workload_probe"
-    SUMMARY = ("outcome", "exit_code", "duration_seconds", "epoch_seconds", "data_wait_fraction", "read_bytes_per_second", "limiter")
+    SUMMARY = (
+        "outcome", "error", "exit_code", "duration_seconds", "iterations", "epoch_seconds", "data_wait_fraction", "read_bytes_per_second",
+        "limiter", "notes",
+    )

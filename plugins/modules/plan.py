@@ -14,7 +14,7 @@ description:
   - Without the three base figures of the workload form it says so and sizes nothing. That is no failure; input that is wrong is one.
 options:
   model:
-    description: The model and how it is to be run. C(docs/vram.md) of the collection lists the fields.
+    description: The model and how it is to be run. C(docs/vram-fields.md) of the collection lists the fields.
     type: dict
     required: true
   workload:

@@ -113,12 +113,17 @@ def failure(result):
     return "module_failed", message
 
 
+_GONE = ("[Errno 32] Broken pipe", "Broken pipe")
+
+
 def own_words(message):
     """A message in one line without what Ansible puts before a tool's own words; empty for anything but text."""
     if not isinstance(message, str):
         return ""
     line = " ".join(message.split())
-    return re.sub(_ANSIBLES_WORDS, "", line) or line
+    words = re.sub(_ANSIBLES_WORDS, "", line) or line
+    # ssh was gone before Ansible had written to it; of its own words ansible-core 2.16 then keeps nothing.
+    return "ssh ended before anything could be sent, so the connection was refused or closed (%s)" % words if words in _GONE else words
 
 
 def tail(text, limit=600):

@@ -48,15 +48,19 @@ def select(measurements, facts, now, max_age_seconds):
 
     Current: the newest per module and target, taken on this machine and these GPUs, at most `max_age_seconds` old. Stale: what would
     have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | future | machine | gpus), "age_seconds"}].
+    A failure hides no older result that still holds: it is told in that result's `notes`.
     """
-    newest = {}
+    newest, failures = {}, {}
     for measurement in measurements:
         key = (measurement["module"], str(measurement.get("target")))
         moment = as_moment(measurement["finished"])
         # One of a clock that went ahead must not hide what was measured since.
         fits = _misfit(measurement, facts) is None and (moment - now).total_seconds() <= SKEW_SECONDS
+        holds = fits and isinstance(measurement.get("result"), dict) and (now - moment).total_seconds() <= max_age_seconds
         # One that fits goes before any that doesn't, whatever its age.
-        rank = (fits, moment)
+        rank = (holds, fits, moment)
+        if fits and not holds and measurement.get("error") and (key not in failures or moment > as_moment(failures[key]["finished"])):
+            failures[key] = measurement
         if key not in newest or rank > newest[key][0]:
             newest[key] = (rank, measurement)
     current, stale = [], []
@@ -65,11 +69,23 @@ def select(measurements, facts, now, max_age_seconds):
         age = (now - as_moment(measurement["finished"])).total_seconds()
         reason = _misfit(measurement, facts) or ("future" if age < -SKEW_SECONDS else "age" if age > max_age_seconds else None)
         if reason is None:
-            current.append(measurement)
+            current.append(_with_failure(measurement, failures.get(key)))
         else:
             stale.append({"module": measurement["module"], "target": measurement.get("target"), "finished": measurement["finished"],
                           "reason": reason, "age_seconds": int(age)})
     return current, stale
+
+
+def _with_failure(measurement, failure):
+    """The measurement, with a note in its result where a later one failed."""
+    result = measurement.get("result")
+    if failure is None or not isinstance(result, dict) or as_moment(failure["finished"]) <= as_moment(measurement["finished"]):
+        return measurement
+    error = failure["error"]
+    words = mapping(failure, "error").get("message") if isinstance(error, dict) else error
+    note = "a later measurement (%s) failed: %s" % (failure["finished"], run_directory.shorten(str(words), 300))
+    notes = result.get("notes")
+    return dict(measurement, result=dict(result, notes=[*(notes if isinstance(notes, list) else []), note]))
 
 
 def _misfit(measurement, facts):

@@ -162,6 +162,8 @@ def told(summary):
     parts = []
     for key, value in summary.items():
         ending = next((ending for ending in units if key.endswith(ending)), "")
+        if isinstance(value, list):
+            value = run_directory.shorten("; ".join(str(entry) for entry in value), 1000) or None
         if value is not None and value is not False:
             words = key[: len(key) - len(ending)].replace("_", " ")
             parts.append(words if value is True else "%s %s" % (words, format_value(value, units.get(ending, ""))))

@@ -53,10 +53,9 @@ class MeasuringAction(ActionBase):
         output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
         grace = self._grace(task_vars)
         planned = self._planned(task_vars)
-        if planned.get("failed") and self._task.check_mode:
-            return {"failed": True, "msg": collecting.failure(planned)[1]}
         if planned.get("failed") or planned.get("skipped"):
-            return self._kept(name, output_dir, arguments, planned, {}, run_directory.now())
+            # A refusal says nothing about the machine: it is told, and no measurement.
+            return {"failed": True, "msg": collecting.failure(planned)[1]}
         plan = measuring.plan_of(planned)
         self._say(measuring.announcement(name, self.MODULE, target, plan))
         if self._task.check_mode:
@@ -67,7 +66,7 @@ class MeasuringAction(ActionBase):
             return taken
         note = self._start(limit, plan["seconds"], task_vars)
         if "jid" not in note:
-            return self._kept(name, output_dir, arguments, note, planned, run_directory.now())
+            return note
         measuring.remember(output_dir, name, self.MODULE, arguments, note)
         return self._fetched(name, output_dir, arguments, note, planned, limit, grace, task_vars)
 

@@ -264,7 +264,7 @@ def read(model, form=None):
     PlanError with every wrong or unknown field. Fields that weren't given are in neither.
     """
     if not isinstance(model, dict):
-        raise PlanError("the model must be a map of fields (docs/vram.md), not %s" % type(model).__name__)
+        raise PlanError("the model must be a map of fields (docs/vram-fields.md), not %s" % type(model).__name__)
     if form is not None and not isinstance(form, dict):
         raise PlanError("the workload form must be a map of fields, not %s" % type(form).__name__)
     fields, problems, own = {}, [], dict(form or {})

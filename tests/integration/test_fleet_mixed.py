@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 from fleet_runs import Controller, advice, cores, findings, lab, ready, why_no_lab
@@ -157,7 +158,12 @@ def test_interrupted_then_judged_again(controller):
     def half_way(output):
         return list(output.glob("*/hosts/healthy-*.json"))
 
-    done = controller.play("audit", "--limit", ",".join(asked), seconds=RUN_SECONDS, interrupt_when=half_way)
+    for _attempt in range(3):
+        done = controller.play("audit", "--limit", ",".join(asked), seconds=RUN_SECONDS, interrupt_when=half_way)
+        if done.code != 0:
+            break
+        # On a busy machine the play can be over before the key is pressed: that was no interruption.
+        shutil.rmtree(done.directory)
     assert done.code != 0
     finished = {path.stem for path in done.directory.glob("*/hosts/*.json")}
     assert finished & {"healthy-book-1", "healthy-bull-1"}

@@ -62,13 +62,19 @@ def test_check_mode_only_announces(site):
     assert site.runs_of("storage_benchmark") == 0 and site.measurements() == []
 
 
-@pytest.mark.parametrize(("target", "words"), [("/broken", "the disk broke"), ("/refused", "refused is no directory")])
-def test_a_failure_is_kept_too(site, target, words):
-    site.inventory({"a": dict(LOCAL, target=target)})
+def test_a_refusal_is_told_and_no_measurement(site):
+    site.inventory({"a": dict(LOCAL, target="/refused")})
     done = site.play("own.yml")
-    assert done.returncode == 2 and words in done.stdout
+    assert done.returncode == 2 and "refused is no directory" in done.stdout
+    assert site.measurements() == []
+
+
+def test_a_failure_is_kept_too(site):
+    site.inventory({"a": dict(LOCAL, target="/broken")})
+    done = site.play("own.yml")
+    assert done.returncode == 2 and "the disk broke" in done.stdout
     ((_file, kept),) = site.measurements()
-    assert kept["error"] == words and kept["machine_id"] == site.machine_id and "result" not in kept
+    assert kept["error"] == "the disk broke" and kept["machine_id"] == site.machine_id and "result" not in kept
 
 
 def test_a_lost_connection_loses_nothing(site):

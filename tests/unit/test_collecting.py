@@ -158,6 +158,20 @@ def test_the_newest_that_fits_holds():
     assert measurement_store.select([new, old], FACTS, NOW, 604800) == ([new], [])
 
 
+def test_a_failure_hides_no_older_result_that_holds():
+    good = measurement(finished="2026-11-29T11:00:00Z", result={"notes": ["first"]})
+    failed = measurement(error="no such file")
+    del failed["result"]
+    (kept,), stale = measurement_store.select([failed, good], FACTS, NOW, 604800)
+    assert kept["finished"] == good["finished"] and not stale
+    assert kept["result"]["notes"] == ["first", "a later measurement (2026-11-30T11:00:00Z) failed: no such file"]
+    assert good["result"]["notes"] == ["first"]
+    newer = measurement(finished="2026-11-30T11:30:00Z")
+    assert measurement_store.select([failed, good, newer], FACTS, NOW, 604800) == ([newer], [])
+    # One too old to count is no reason to leave the failure unsaid.
+    assert measurement_store.select([failed, good], FACTS, NOW, 7200)[0] == [failed]
+
+
 def test_one_per_module_and_target():
     found = [measurement(target="/a"), measurement(target="/b"), measurement(module="other")]
     assert len(measurement_store.select(found, FACTS, NOW, 604800)[0]) == 3
@@ -203,3 +217,8 @@ def test_facts_of_any_kind_are_compared_with_measurements(facts):
         stored = measurement(gpu_uuids=uuids, target={"odd": 1})
         current, stale = measurement_store.select([stored, measurement()], facts, NOW, 1e9)
         assert not current and {entry["reason"] for entry in stale} == {"machine"}
+
+
+def test_a_broken_pipe_is_told_as_what_it_means():
+    assert "refused or closed ([Errno 32] Broken pipe)" in collecting.own_words("[Errno 32] Broken pipe")
+    assert collecting.own_words("ssh: connect to host a port 22: Connection refused").startswith("ssh: connect")

@@ -230,9 +230,9 @@ def test_a_file_that_can_t_be_written_doesn_t_end_a_training(helper, tmp_path, c
     assert capsys.readouterr().err.count("gpu_audit_probe:") == 1
 
 
-def answer(mean, outcome="completed", uuids=8):
-    return {"measurement": {"outcome": outcome, "iteration_seconds": {"mean": mean}, "epoch_seconds": None, "notes": []}, "gpu_uuids": ["x"] * uuids,
-            "started": "s"}
+def answer(mean, outcome="completed", uuids=8, gpus=8):
+    return {"measurement": {"outcome": outcome, "iteration_seconds": {"mean": mean}, "epoch_seconds": None, "notes": [], "gpus": [{}] * gpus},
+            "gpu_uuids": ["x"] * uuids, "started": "s"}
 
 
 def test_one_run_for_each_number_of_gpus():
@@ -245,6 +245,20 @@ def test_one_run_for_each_number_of_gpus():
     assert asked == [("0", "1"), ("0,1", "2"), ("0,1,2,3", "4")]
     assert result["scaling"] == {"basis": "step", "seconds": {"1": 1.0, "2": 1.1}}
     assert result["notes"] == ["no time on 4 GPUs: the command told none", "not run on 8 GPUs: there are 4"]
+
+
+@pytest.mark.parametrize("environment, uuids, gpus, times", [
+    ({}, 0, 0, []), ({}, 1, 1, ["1"]), ({"CUDA_VISIBLE_DEVICES": "0,1"}, 1, 1, ["1"]), ({"CUDA_VISIBLE_DEVICES": "0,1"}, 0, 0, []),
+    ({"CUDA_VISIBLE_DEVICES": "MIG-a,MIG-b"}, 1, 2, ["1", "2"])])
+def test_no_time_on_gpus_that_are_not_there(environment, uuids, gpus, times):
+    asked = []
+
+    def once(given):
+        asked.append(given["environment"]["GPU_AUDIT_GPU_COUNT"])
+        return answer(1.0, uuids=uuids, gpus=gpus)
+    result = probe.measure({"argv": ["x"], "gpu_counts": [1, 2], "environment": environment}, once)["measurement"]
+    assert sorted(result["scaling"]["seconds"]) == times and asked == (times or ["1"])
+    assert len(result["notes"]) == 2 - len(times) and all("there are %d" % gpus in note or "there are %d" % uuids in note for note in result["notes"])
 
 
 def test_the_plan_has_an_end():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import pathlib
 
 import pytest
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_texts, vram, vram_boards, vram_fields
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_messages import placeholders
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FORM = {"kind": "training", "input_sample_bytes": "32 KiB", "batch_size": 1, "hours_per_day": 20}
 LLAMA = {
     "parameters": "8.03B",
@@ -468,3 +470,12 @@ def test_any_input_gives_a_plan_or_one_error(model, kind):
     assert found["at_least_bytes"] >= 0 and (found["bytes_per_gpu"] is None) is bool(found["missing"]) is not found["sized"]
     json.dumps(found, allow_nan=False)
     assert plan.lines(found) and plan.markdown(found, "zh")
+
+
+@pytest.mark.parametrize("file", [
+    "plugins/action/plan.py", "plugins/modules/plan.py", "plugins/plugin_utils/vram_fields.py", "plugins/filter/vram_estimate.yml",
+    "roles/vram_estimate/meta/argument_specs.yml"])
+def test_who_looks_for_the_fields_is_sent_to_their_page(file):
+    assert "docs/vram-fields.md" in (ROOT / file).read_text(encoding="utf-8")
+    page = (ROOT / "docs/vram-fields.md").read_text(encoding="utf-8")
+    assert [name for name in LLAMA if "`%s`" % name not in page] == []

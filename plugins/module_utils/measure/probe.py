@@ -108,10 +108,10 @@ def measure(given, probe_once=None):
     probe_once, options = probe_once or run, check_options(given)
     if not options["gpu_counts"]:
         return probe_once(given)
-    seconds, notes, answer, first = {}, [], None, None
+    seconds, notes, answer, first, seen = {}, [], None, None, None
     words = options["environment"].get("CUDA_VISIBLE_DEVICES")
     for count in sorted(options["gpu_counts"]):
-        present = len(words.split(",")) if words else len(answer["gpu_uuids"]) if answer and answer["gpu_uuids"] else None
+        present = min((number for number in (len(words.split(",")) if words else None, seen) if number is not None), default=None)
         if present is not None and count > present:
             notes.append("not run on %d GPUs: there are %d" % (count, present))
             continue
@@ -119,7 +119,11 @@ def measure(given, probe_once=None):
         answer = probe_once(dict(given, environment=dict(options["environment"], CUDA_VISIBLE_DEVICES=",".join(chosen),
                                                          GPU_AUDIT_GPU_COUNT="%d" % count)))
         first = first or answer
-        result = answer["measurement"]
+        result, seen = answer["measurement"], _gpus_given(answer, bool(words))
+        if count > seen:
+            # Only the first run can come here: the GPUs are counted by running.
+            notes.append("no time on %d GPUs: there are %d" % (count, seen))
+            continue
         taken = result["epoch_seconds"] if options["scaling_basis"] == "epoch" else result["iteration_seconds"]["mean"]
         if result["outcome"] in ("completed", "stopped") and taken:
             seconds["%d" % count] = taken
@@ -132,6 +136,12 @@ def measure(given, probe_once=None):
     answer["measurement"]["notes"] += notes
     answer["started"] = first["started"]
     return answer
+
+
+def _gpus_given(answer, named):
+    """How many GPUs a run could have: those of the machine, or of those that CUDA_VISIBLE_DEVICES named the ones that are there."""
+    # Named instances (MIG) have an entry each; numbers choose whole GPUs.
+    return len(answer["measurement"]["gpus"]) if named else len(answer["gpu_uuids"] or ())
 
 
 def run(given, host=None, unread=_unread):
