@@ -24,6 +24,7 @@ author:
 import atexit
 import os
 import shutil
+import signal
 import sys
 import time
 
@@ -217,6 +218,8 @@ class CallbackModule(CallbackBase):
         """Interrupted before judging: write the report of what there is. Forked workers inherit this and must not run it."""
         if os.getpid() != self._process or self._judged or self._ended or not self._done:
             return
+        # Ctrl-C pressed again must not take away the report either; it takes a few seconds.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._set_bar("")
         try:
             begun = run_pointer.current(ansible_edge.process_tmp())
