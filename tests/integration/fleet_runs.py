@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -159,6 +160,20 @@ class Controller:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(10)
         return Finished(process.returncode, log.read_text(), time.monotonic() - began, self.output)
+
+
+def recap(text: str) -> dict[str, dict[str, int]]:
+    """name -> {"ok": 1, "failed": 0, ...} of the play recap."""
+    found = {}
+    for line in text.split("PLAY RECAP", 1)[-1].splitlines():
+        name, colon, counts = line.partition(" : ")
+        if colon:
+            found[name.strip()] = {key: int(count) for key, count in re.findall(r"(\w+)=(\d+)", counts)}
+    return found
+
+
+def failed(text: str) -> set[str]:
+    return {name for name, counts in recap(text).items() if counts["failed"] or counts["unreachable"]}
 
 
 def findings(host: dict, *statuses: str) -> dict[str, dict]:

@@ -11,7 +11,7 @@ import re
 import shutil
 
 import pytest
-from fleet_runs import Controller, advice, cores, findings, lab, ready, why_no_lab
+from fleet_runs import Controller, advice, cores, failed, findings, lab, ready, recap, why_no_lab
 from gpulab import paths
 from gpulab.host import from_file
 
@@ -55,20 +55,6 @@ def truth(name: str) -> str:
 
 def verdicts(done) -> dict[str, str]:
     return {name: host["verdict"] for name, host in done.hosts().items()}
-
-
-def recap(text: str) -> dict[str, dict[str, int]]:
-    """name -> {"ok": 1, "failed": 0, ...} of the play recap."""
-    found = {}
-    for line in text.split("PLAY RECAP", 1)[-1].splitlines():
-        name, colon, counts = line.partition(" : ")
-        if colon:
-            found[name.strip()] = {key: int(count) for key, count in re.findall(r"(\w+)=(\d+)", counts)}
-    return found
-
-
-def failed(text: str) -> set[str]:
-    return {name for name, counts in recap(text).items() if counts["failed"] or counts["unreachable"]}
 
 
 def put_first(controller: Controller, hosts: dict) -> None:

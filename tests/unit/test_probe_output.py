@@ -81,7 +81,8 @@ def test_nothing_told_is_unknown_and_not_zero():
 
 @pytest.mark.parametrize("line", ["", "[]", "nonsense", "{", '"x"', "1e999", '{"iteration": 1, "seconds": "NaN"}', '{"iteration": 1, "seconds": -1}',
                                   '{"iteration": 1, "seconds": 1e999}', "[" * 8000,
-                                  '{"iteration": 1, "seconds": 1e308, "samples": 1e308, "iterations_per_epoch": 1e308}', '{"memory_peak_bytes": true}', '{"epoch": 1, "seconds": null}'])
+                                  '{"iteration": 1, "seconds": 1e308, "samples": 1e308, "iterations_per_epoch": 1e308}',
+                                  '{"memory_peak_bytes": true}', '{"epoch": 1, "seconds": null}'])
 def test_odd_json_lines_do_no_harm(line):
     progress = probe_output.Progress()
     for _repeat in range(6):
