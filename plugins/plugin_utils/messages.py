@@ -468,13 +468,18 @@ TABLE = {
 }
 
 
+def sentence(entry, language, params):
+    """One entry (English, Chinese) of a table of texts in a language, its placeholders filled where there are parameters."""
+    chosen = entry[1 if language == "zh" else 0]
+    return chosen.format(**params) if params else chosen
+
+
 def text(language, key, **params):
     """The sentence of a key in "en" or "zh" (anything else reads as "en"), its placeholders filled. KeyError for an unknown key.
 
     Parameters are values, never formats: braces in what a host said stay as they are.
     """
-    entry = TABLE[key]
-    return entry[1 if language == "zh" else 0].format(**params) if params else entry[1 if language == "zh" else 0]
+    return sentence(TABLE[key], language, params)
 
 
 def word(language, value):

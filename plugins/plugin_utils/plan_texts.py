@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from .messages import sentence
+
 LANGUAGES = ("en", "zh")
 
 TABLE = {
@@ -111,5 +113,4 @@ TABLE = {
 
 def text(language, key, **params):
     """The sentence of a key in "en" or "zh" (anything else reads as "en"), its placeholders filled. KeyError for an unknown key."""
-    entry = TABLE[key][1 if language == "zh" else 0]
-    return entry.format(**params) if params else entry
+    return sentence(TABLE[key], language, params)
