@@ -12,7 +12,8 @@ class ActionModule(MeasuringAction):
     """The storage_benchmark action."""
 
     MODULE = "storage_benchmark"
-    SUMMARY = ("read_bytes_per_second", "small_file_bytes_per_second", "checkpoint_write_bytes_per_second", "cached", "quick")
+    SUMMARY = ("read_bytes_per_second", "small_file_bytes_per_second", "checkpoint_write_bytes_per_second", "buffered_label",
+               "quick")
     SIZES = ("size_bytes", "sample_bytes")
 
     def run(self, tmp=None, task_vars=None):

@@ -166,7 +166,8 @@ measurement:
     checkpoint_write_bytes_per_second: {description: Of V(checkpoint_write)., type: float, returned: always, sample: 1610612736}
     mixed_read_bytes_per_second: {description: The reading side of V(mixed)., type: float, returned: always, sample: 2147483648}
     mixed_write_bytes_per_second: {description: The writing side of V(mixed)., type: float, returned: always, sample: 1073741824}
-    cached: {description: "Whether the figure of V(dataset_read), or of any job without it, is one of memory and not of a disk.",
+    buffered_label: {description: "That of V(dataset_read), without it the worst of the jobs.", type: str, returned: always, sample: buffered}
+    cached: {description: "Whether C(buffered_label) is C(cached) or C(memory): a figure of memory and not of a disk.",
       type: bool, returned: always, sample: false}
     hosts_at_once: {description: O(hosts_at_once)., type: int, returned: always, sample: 1}
     shared:

@@ -164,7 +164,9 @@ def told(summary):
         ending = next((ending for ending in units if key.endswith(ending)), "")
         if isinstance(value, list):
             value = run_directory.shorten("; ".join(str(entry) for entry in value), 1000) or None
-        if value is not None and value is not False:
+        if key.endswith("_label") and value is not None:
+            parts.append("labelled %s" % value)
+        elif value is not None and value is not False:
             words = key[: len(key) - len(ending)].replace("_", " ")
             parts.append(words if value is True else "%s %s" % (words, format_value(value, units.get(ending, ""))))
     return ", ".join(parts) or "no figure"

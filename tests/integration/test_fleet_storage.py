@@ -55,8 +55,8 @@ HOSTS = {
     "missing": {"vars": variables("/srv", fio="/opt/lab/nothing")},
     "killed": {"disk_mib": 64, "vars": variables("/data", fio="/opt/lab/slow", runtime_seconds=100)},
 }
-ERRORS = {"tight": "bytes are free", "fills": "No space left on device", "closed": "can't be written to by this user", "hangs": "was ended",
-          "missing": "fio isn't installed here. Install it with: apt-get install fio", "killed": ""}
+ERRORS = {"tight": "are free", "fills": "No space left on device", "closed": "can't be written to by this user", "hangs": "was ended",
+          "missing": "the fio named, /opt/lab/nothing: No such file or directory", "killed": ""}
 
 
 # Refused before anything was started: nothing is kept, and these hosts fail the play.

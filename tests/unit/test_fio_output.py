@@ -171,6 +171,34 @@ def test_what_is_no_text_is_refused_with_what_to_do(text):
         fio_facts(text)
 
 
+def test_fios_banner_is_no_note():
+    banner = "mixed_read: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, ioengine=psync, iodepth=1\n...\nfio-3.33\nStarting 3 processes\n"
+    facts = fio_facts(banner + "note: both iodepth >= 1\n" + json.dumps(result(job())))
+    assert facts["notes"] == ["note: both iodepth >= 1"]
+
+
+def test_every_capture_cut_anywhere_gives_an_error_and_no_number(captures):
+    """Half a document is none; noise around a whole one changes no figure."""
+    cuts = 0
+    for path in sorted((captures / "fio-json").glob("*.json")):
+        text = path.read_text()
+        whole = fio_facts(text)
+        noisy = fio_facts("warning: a line before {\n{odd}\n" + text + "\n} terminating on signal 15\n{\n")
+        assert (noisy["jobs"], noisy["fio_version"], noisy["errors"]) == (whole["jobs"], whole["fio_version"], whole["errors"]), path.name
+        if not whole["jobs"]:
+            continue
+        end = text.rindex("\n}") + 2
+        for part in range(20):
+            for around in ("", "noise {\n"):
+                facts = fio_facts(around + text[:end * part // 20] + "\n" + around)
+                assert facts["jobs"] == [] and facts["fio_version"] is None, (path.name, part)
+                assert len([each for each in facts["errors"] if "cut off" in each or "no result" in each]) == 1, (path.name, part)
+                cuts += 1
+        # The head is gone.
+        assert fio_facts(text[text.index("{") + 1:end])["jobs"] == [], path.name
+    assert cuts > 400
+
+
 def test_much_noise_is_cut():
     facts = fio_facts("noise\n" * 1000 + json.dumps(result(job())) + "\r\n" + "x" * 5000)
     assert facts["jobs"] and len(facts["notes"]) < 30 and max(map(len, facts["notes"])) <= 300

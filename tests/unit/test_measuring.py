@@ -180,6 +180,8 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
 def test_a_summary_is_told_in_one_line():
     summary = {"read_bytes_per_second": 3 << 29, "epoch_seconds": None, "data_wait_fraction": 0.25, "outcome": "completed", "cached": False, "quick": True}
     assert measuring.told(summary) == "read 1.50 GiB/s, data wait 25 %, outcome completed, quick"
+    assert measuring.told({"read_bytes_per_second": 1 << 30, "buffered_label": "memory"}) == "read 1.00 GiB/s, labelled memory"
+    assert measuring.told({"read_bytes_per_second": 1 << 30, "buffered_label": None}) == "read 1.00 GiB/s"
     assert measuring.told({}) == "no figure"
     why = {"outcome": "not_started", "error": "no such program: trian", "iterations": 0, "notes": ["GPUs not sampled", "a second"]}
     assert measuring.told(why) == "outcome not_started, error no such program: trian, iterations 0, notes GPUs not sampled; a second"

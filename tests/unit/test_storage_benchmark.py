@@ -44,6 +44,7 @@ def test_all_jobs_with_what_each_was_measured(disk):
                 "numjobs", "size_bytes", "file_count", "file_size_bytes", "options", "notes",
                 "fsync_at_end", "device_read_fraction"} < set(job)
         assert "directory" not in job["options"]
+        assert not any("(g=" in note or "..." in note for note in job["notes"]), job["notes"]
     assert result["jobs"]["dataset_read"]["direct"] is False and result["jobs"]["dataset_read"]["engine"] == "psync"
     assert result["jobs"]["small_files"]["file_count"] == 20 and result["jobs"]["small_files"]["file_size_bytes"] == 5000
     assert result["small_files_per_second"] == pytest.approx(result["small_file_bytes_per_second"] / 5000)
@@ -62,7 +63,7 @@ def test_check_only_says_what_would_be_done(disk):
 def test_the_guides_job_is_announced_by_default(disk):
     answer = run(check=True, path=str(disk))
     if answer.get("failed"):
-        assert "bytes are free" in answer["msg"]
+        assert "are free" in answer["msg"]
         pytest.skip("no room for the guide's job here")
     assert answer["plan"]["bytes_written"] == answer["plan"]["bytes_read"] == 16 << 30
 
@@ -78,7 +79,7 @@ def test_memory_is_never_sold_as_a_disk():
     folder = tempfile.mkdtemp(dir="/dev/shm")
     try:
         result = measured(path=folder, jobs=["dataset_read", "random_read"], **SMALL)
-        assert result["file_system"]["kind"] == "memory" and result["cached"] is True
+        assert result["file_system"]["kind"] == "memory" and (result["cached"], result["buffered_label"]) == (True, "memory")
         assert {job["buffered_label"] for job in result["jobs"].values()} == {"memory"}
         assert os.listdir(folder) == []
     finally:
@@ -168,9 +169,28 @@ def test_a_directory_without_write_permission():
         os.rmdir(folder)
 
 
-def test_a_missing_fio_names_the_line_that_installs_it(disk):
-    message = refused(path=str(disk), fio="/nonexistent/fio")
-    assert "fio isn't installed here. Install it with:" in message and "gpu_audit_prepare_fio" in message
+def test_a_missing_fio_names_the_line_that_installs_it():
+    with pytest.raises(fio_run.NoFio, match="fio isn't installed here. Install it with: apt-get install fio .*gpu_audit_prepare_fio"):
+        fio_run.version(None, "ID=debian\n")
+
+
+def test_without_a_fio_on_the_host_there_is_none(monkeypatch):
+    monkeypatch.setattr(fio_run.os, "access", lambda _path, _mode: False)
+    assert fio_run.program() is None
+
+
+@pytest.mark.parametrize("name, words", [
+    ("missing", "No such file or directory"), ("folder", "is a directory"), ("plain", "can't be executed by this user"),
+    ("garbage", "can't be started: Exec format error"), ("lost", "interpreter or loader that it names is missing"),
+    ("other", "is not fio: asked for its version it says ls (GNU coreutils) 9.1."), ("no-such-program", "on the search path")])
+def test_an_fio_that_was_named_is_never_said_to_be_uninstalled(disk, tmp_path, name, words):
+    (tmp_path / "folder").mkdir()
+    for file, text in (("garbage", "x"), ("lost", "#!/nonexistent/sh\n"), ("other", "#!/bin/sh\nprintf 'ls (GNU coreutils) 9.1\\nCopyright\\n'\n")):
+        (tmp_path / file).write_text(text)
+        (tmp_path / file).chmod(0o755)
+    (tmp_path / "plain").write_text("x")
+    message = refused(path=str(disk), fio=name if name == "no-such-program" else str(tmp_path / name))
+    assert words in message and name in message and "isn't installed" not in message and "\n" not in message, message
 
 
 @pytest.mark.parametrize("release, line", [
@@ -182,7 +202,8 @@ def test_the_installing_line_is_the_distributions(release, line):
 
 
 def test_an_fio_that_is_too_old_or_broken(disk, tmp_path):
-    for answer, words in (("echo fio-2.21", "too old"), ("echo Segfault >&2; exit 139", "Segfault"), ("echo hello", "hello")):
+    for answer, words in (("echo fio-2.21", "too old"), ("echo Segfault >&2; exit 139", "ended with status 139: Segfault"), ("echo hello", "says hello"),
+                          ("kill -SEGV $$", "ended by SIGSEGV")):
         (tmp_path / "fio").write_text("#!/bin/sh\n%s\n" % answer)
         (tmp_path / "fio").chmod(0o755)
         assert words in refused(path=str(disk), fio=str(tmp_path / "fio"))
@@ -195,7 +216,7 @@ def place(**more):
 
 def test_room_is_left_to_others():
     storage_place.check_room(place(), 45 << 30, 936)
-    with pytest.raises(storage_place.Refused, match="bytes are free; the test needs"):
+    with pytest.raises(storage_place.Refused, match="50.0 GiB are free; the test needs 45.0 GiB and leaves 5.00 GiB"):
         storage_place.check_room(place(), (45 << 30) + 1, 4)
     with pytest.raises(storage_place.Refused, match="1000 inodes are free; the test needs 937"):
         storage_place.check_room(place(), 1, 937)
@@ -206,7 +227,7 @@ def test_room_is_left_to_others():
 def test_a_file_system_in_memory_takes_no_more_than_half_of_it():
     shm = place(file_system={"mount_point": "/dev/shm", "kind": "memory"})
     storage_place.check_room(shm, 1 << 30, 4, 2 << 30)
-    with pytest.raises(storage_place.Refused, match="lives in memory"):
+    with pytest.raises(storage_place.Refused, match="lives in memory, of which 2.00 GiB are available; the test needs 1.00 GiB and may take half"):
         storage_place.check_room(shm, (1 << 30) + 1, 4, 2 << 30)
 
 
@@ -255,7 +276,7 @@ def test_one_job_that_fails_leaves_the_others(disk, tmp_path):
 
 
 @pytest.mark.parametrize("script, words", [
-    ("exit 7", "ended with status 7"), ("kill -SEGV $$", "ended by signal 11"),
+    ("exit 7", "ended with status 7"), ("kill -SEGV $$", "ended by SIGSEGV"),
     ("echo '{\"fio version\": \"fio-3.33\", \"jobs\": ['", "cut off"),
     ("echo hello", "no result of fio"), ("yes | head -c 30000000", "far too much")])
 def test_an_fio_that_gives_no_result_is_an_error_in_its_words(disk, tmp_path, script, words):
@@ -322,7 +343,7 @@ def small_disk(tmp_path):
 
 
 def test_a_small_file_system_is_asked_for_room_before_anything_is_written(small_disk):
-    assert "bytes are free" in refused(path=str(small_disk), size_bytes=20 << 20)
+    assert "MiB are free" in refused(path=str(small_disk), size_bytes=20 << 20)
     assert "inodes are free" in refused(path=str(small_disk), jobs=["small_files"], sample_bytes=1, file_count=1000)
 
 

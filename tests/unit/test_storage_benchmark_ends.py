@@ -58,7 +58,7 @@ def test_nothing_is_left_after_a_signal(disk, tmp_path, number, program):
         assert process.returncode == -signal.SIGKILL
     else:
         answer = json.loads(out)
-        assert answer["failed"] and "ended by signal %d" % number in answer["msg"] and empty(disk)
+        assert answer["failed"] and "ended by %s;" % signal.Signals(number).name in answer["msg"] and empty(disk)
 
 
 def test_nothing_is_left_when_the_whole_session_is_killed(disk, tmp_path):
@@ -119,7 +119,7 @@ def _parent(pid):
 def test_the_folder_is_ours_alone_and_gone_afterwards(tmp_path):
     with storage_folder.OwnFolder(str(tmp_path), 60) as folder:
         assert os.stat(folder.path).st_mode & 0o777 == 0o700
-        assert os.path.dirname(folder.path) == str(tmp_path) and storage_folder.leftovers(str(tmp_path)) == [os.path.basename(folder.path)]
+        assert os.path.dirname(folder.path) == str(tmp_path) and storage_folder.others(str(tmp_path)) == [(folder.name, "running")]
         os.makedirs(folder.path + "/a/b")
     assert folder.left is None and os.listdir(tmp_path) == []
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import collections
 
+from .figures import bytes_text
+
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 NAMES = ("dataset_read", "small_files", "random_read", "checkpoint_write", "mixed")
 # The audit guide's job: --rw=read --bs=1M --size=4G --numjobs=4 --runtime=60 --group_reporting.
@@ -45,18 +47,22 @@ def jobs(names, quick=False, size_bytes=None, numjobs=None, runtime_seconds=None
             form[key] = value
     for key, (least, most) in sorted(_RANGES.items()):
         if form[key] < least:
-            raise ValueError("%s must be at least %d, not %s" % (key, least, form[key]))
+            raise ValueError("%s must be at least %s, not %s" % (key, _figure(key, least), form[key]))
         if form[key] > most:
-            raise ValueError("%s must be at most %d, not %s" % (key, most, form[key]))
+            raise ValueError("%s must be at most %s, not %s" % (key, _figure(key, most), form[key]))
     sample = SAMPLE_BYTES if sample_bytes is None else sample_bytes
     if not 1 <= sample <= _RANGES["size_bytes"][1]:
-        raise ValueError("sample_bytes must be between 1 and %d, not %s" % (_RANGES["size_bytes"][1], sample))
+        raise ValueError("sample_bytes must be between 1 and %s, not %s" % (_figure("size_bytes", _RANGES["size_bytes"][1]), sample))
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         raise ValueError("unknown job %s; there are %s" % (", ".join(unknown), ", ".join(NAMES)))
     if not names:
         raise ValueError("no jobs named; there are %s" % ", ".join(NAMES))
     return [_MAKERS[name](form, sample) for name in dict.fromkeys(names)]
+
+
+def _figure(key, value):
+    return "%d (%s)" % (value, bytes_text(value)) if key.endswith("_bytes") else "%d" % value
 
 
 def _dataset_read(form, _sample):

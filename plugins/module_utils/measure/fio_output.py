@@ -19,6 +19,8 @@ DIRECTIONS = ("read", "write", "trim")
 SYNCHRONOUS_ENGINES = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"))
 DEFAULT_ENGINE = "psync"
 _ERROR = re.compile(r"\berr(or)?=(?!\s*0\b)|not loadable|unrecognized option|failed parsing")
+# What fio says of every run: the jobs (of which options and figures say the same), its version, how many processes.
+_BANNER = re.compile(r"\s*(\S.*: \(g=\d+\): rw=.*|\.\.\.|fio-\d\S*|Starting \d+ (process|thread)(es|s)?)\s*$")
 _PERCENTILES = (("latency_p50_seconds", 50.0), ("latency_p95_seconds", 95.0), ("latency_p99_seconds", 99.0))
 # No figure of a disk is larger, and every smaller one is a float's.
 _LARGEST = 1 << 80
@@ -44,7 +46,7 @@ def parse_fio(text):
     document, before, after, broken, repeated = _find(text)
     notes, errors = [], []
     for part in (before, after):
-        lines = [line.strip()[:MAX_LINE] for line in part.splitlines() if line.strip()]
+        lines = [line.strip()[:MAX_LINE] for line in part.splitlines() if line.strip() and not _BANNER.match(line)]
         errors += [line for line in dict.fromkeys(lines) if _ERROR.search(line)]
         notes += lines[:MAX_NOISE_LINES]
         if len(lines) > MAX_NOISE_LINES:

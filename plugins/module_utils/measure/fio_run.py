@@ -8,7 +8,10 @@ import collections
 import os
 import re
 import resource
+import signal
+import stat
 
+from ..sources.forked import signal_name
 from ..sources.run_program import run_program
 from . import fio_jobs
 from .fio_output import parse_fio
@@ -22,6 +25,7 @@ devices by fio's processes as the kernel counted (null where it doesn't count), 
 
 _INSTALL = (("debian", "apt-get install fio"), ("rhel", "dnf install fio"), ("fedora", "dnf install fio"), ("suse", "zypper install fio"),
             ("arch", "pacman -S fio"), ("alpine", "apk add fio"))
+_OTHER = "Give the path of fio 3.0 or newer, or none to take the one that is installed"
 
 
 class NoFio(Exception):
@@ -36,16 +40,23 @@ def install_line(os_release):
 
 
 def version(fio, os_release="", run=run_program):
-    """The version of a fio program, "3.33"; NoFio where it can't be used."""
-    done = run([fio, "--version"], VERSION_SECONDS)
+    """The version of a fio program, "3.33"; NoFio where it can't be used. `fio`: of program(), null where there is none."""
     how = "Install it with: %s (or the role prepare with gpu_audit_prepare_fio: true)" % install_line(os_release)
-    if done.missing:
+    if fio is None:
         raise NoFio("fio isn't installed here. %s" % how)
+    done = run([fio, "--version"], VERSION_SECONDS)
     if done.timed_out:
         raise NoFio("%s --version gave no answer within %d s and was ended" % (fio, VERSION_SECONDS))
-    found = re.search(r"fio-v?((\d+)\.\S*)", done.stdout)
-    if done.not_permitted or done.rc != 0 or not found:
-        raise NoFio("%s --version: %s" % (fio, (done.stderr or done.stdout or "exit status %s" % done.rc).strip()[:300]))
+    if done.rc is None:
+        # The file is there and may be executed: what is missing or denied is what it needs.
+        raise NoFio("%s can't be started: %s. %s" % (fio, "the interpreter or loader that it names is missing" if done.missing
+                                                     else done.stderr.rpartition(": ")[2], _OTHER))
+    found = re.search(r"\bfio-v?((\d+)\.\S*)", done.stdout)
+    if done.rc != 0:
+        ended = "was ended by %s" % signal_name(-done.rc) if done.rc < 0 else "ended with status %d" % done.rc
+        raise NoFio("%s --version %s: %s. %s" % (fio, ended, _line(done.stderr + "\n" + done.stdout) or "it said nothing", _OTHER))
+    if not found:
+        raise NoFio("%s is not fio: asked for its version it says %s. %s" % (fio, _line(done.stdout + "\n" + done.stderr) or "nothing", _OTHER))
     if int(found.group(2)) < OLDEST_MAJOR:
         raise NoFio("fio %s is too old, %d.0 or newer is needed. %s" % (found.group(1), OLDEST_MAJOR, how))
     return found.group(1)
@@ -94,7 +105,8 @@ def run_job(fio, job, folder, environment, limit_seconds, run=run_program, extra
 def _failure(done, parsed, words):
     """What a run that failed said, in as few words as it did."""
     if done.rc is not None and done.rc < 0:
-        return "fio was ended by signal %d" % -done.rc
+        limit = "; a file was to become larger than this user's limit (ulimit -f)" if -done.rc == signal.SIGXFSZ else ""
+        return "fio was ended by %s%s" % (signal_name(-done.rc), limit)
     if not parsed["jobs"] and done.rc != 0:
         # That there is no result follows from the status; the rest is fio's own words.
         return "fio ended with status %s: %s" % (done.rc, "; ".join(parsed["errors"][1:3]) or _line(words) or "it said nothing")
@@ -109,10 +121,22 @@ def _line(words):
 
 
 def program(path=None):
-    """The fio to run: the one named, else the one on the search path or in the usual folders."""
-    if path:
+    """The fio to run: the one named (a bare name is looked for), else the one on the search path or in the usual folders; null where none
+    is installed. NoFio for a path where there is no program."""
+    if path and "/" in path:
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            raise NoFio("the fio named, %s: %s. %s" % (path, error.strerror or error, _OTHER))
+        if stat.S_ISDIR(mode):
+            raise NoFio("the fio named, %s, is a directory. Give the program in it" % path)
+        if not stat.S_ISREG(mode) or not os.access(path, os.X_OK):
+            raise NoFio("the fio named, %s, can't be executed by this user (uid %d). %s" % (path, os.geteuid(), _OTHER))
         return path
     for folder in os.environ.get("PATH", "").split(":") + ["/usr/bin", "/usr/local/bin", "/usr/sbin", "/sbin", "/bin"]:
-        if folder and os.access(os.path.join(folder, "fio"), os.X_OK):
-            return os.path.join(folder, "fio")
-    return "fio"
+        found = os.path.join(folder, path or "fio")
+        if folder and os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    if path:
+        raise NoFio("there is no program %s on the search path. %s" % (path, _OTHER))
+    return None

@@ -13,8 +13,10 @@ import time
 
 from ..facts import memory as memory_facts
 from ..facts import platform as platform_facts
+from ..sources.forked import signal_name
 from ..sources.host_files import HostFiles
 from . import fio_jobs, fio_run, storage_folder, storage_place
+from .figures import bytes_text
 
 # From this share of its bytes on, a buffered read counts as having come from the device, however small the files were.
 FROM_DEVICE_FRACTION = 0.9
@@ -79,11 +81,44 @@ def _said(place, jobs, made, options):
     system = place["file_system"]
     notes = ["%s%s on %s (%s, %s)" % ("quick look: " if options.get("quick") else "", ", ".join(job.name for job in jobs),
                                       system["mount_point"], system["type"], system["kind"]),
-             "files of up to %d bytes at a time in a folder of its own, removed afterwards" % made["bytes_on_disk"]]
-    left = storage_folder.leftovers(place["path"])
-    if left:
-        notes.append("a test is running there now, or an earlier one on a machine that went down left: %s" % ", ".join(left[:3]))
+             "files of up to %s at a time in a folder of its own, removed afterwards" % bytes_text(made["bytes_on_disk"])]
+    notes += [_OTHERS[state] % name for name, state in _others(place)[:3]]
     return notes
+
+
+# What is said of another test's folder in the same directory.
+_OTHERS = {
+    storage_folder.RUNNING: "another storage test runs in this directory now (%s); this one can't run beside it",
+    storage_folder.DEAD: "a test that was killed left %s there; it is removed when this one runs",
+    storage_folder.UNKNOWN: "%s lies there: a test of another machine or container runs there now, or left it; remove it when none does",
+}
+
+
+def _others(place, own=None):
+    system = place["file_system"]
+    return storage_folder.others(place["path"], not system["network"] and system["device"].startswith("/dev/"), own)
+
+
+def _make_way(options, place, folder):
+    """With our own folder made: Failed where an older test runs in the same directory; folders of dead ones are removed. -> notes."""
+    notes = []
+    for name, state in _others(place, folder.name):
+        if state == storage_folder.RUNNING:
+            if (options.get("hosts_at_once") or 1) < 2 and storage_folder.earlier_than(name, folder.name):
+                raise Failed("another storage test runs in %s now (%s), and both would measure each other; measure again when it has ended"
+                             % (place["path"], name))
+        elif state == storage_folder.DEAD:
+            gone = storage_folder.clear(place["path"], name)
+            notes.append("what a test that was killed had left, %s, %s" % (name, "was removed" if gone else "couldn't be removed: do it by hand"))
+    return notes
+
+
+def _company(options, place, folder):
+    """Notes on tests of others that lay beside ours at the end of it."""
+    if (options.get("hosts_at_once") or 1) > 1:
+        return []
+    return ["a test of another machine or container was in this directory at the same time, or left %s there: where it ran, the figures are "
+            "those of both together" % name for name, state in _others(place, folder.name) if state == storage_folder.UNKNOWN][:3]
 
 
 def identity(host=None):
@@ -92,7 +127,7 @@ def identity(host=None):
 
 
 def _interrupt(number, _frame):
-    raise Interrupted("ended by signal %d; what was written is removed" % number)
+    raise Interrupted("ended by %s; what was written is removed" % signal_name(number))
 
 
 def run(options, planned):
@@ -103,6 +138,7 @@ def run(options, planned):
     try:
         folder = storage_folder.OwnFolder(place["path"], planned["seconds"])
         with folder:
+            notes += _make_way(options, place, folder)
             for job, limit in zip(planned["jobs"], planned["limits"]):
                 own = os.path.join(folder.path, job.name)
                 os.mkdir(own)
@@ -116,13 +152,14 @@ def run(options, planned):
                 if not storage_folder.remove(own, folder.token, 60):
                     errors.setdefault(job.name, "its files couldn't be removed: %s" % own)
                     break
+            notes += _company(options, place, folder)
     except OSError as error:
         raise Failed("%s: %s" % (error.filename or place["path"], error.strerror or error))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     if folder.left:
-        notes.append("couldn't be removed within %d s: %s" % (storage_folder.REMOVE_SECONDS, folder.left))
+        notes.append("couldn't be removed within %d s: %s; remove it by hand" % (storage_folder.REMOVE_SECONDS, folder.left))
     if not results:
         raise Failed("; ".join("%s: %s" % (name, errors[name]) for name in sorted(errors)) + ("; " + notes[-1] if folder.left else ""))
     notes += ["%s gave no result: %s" % (name, errors[name]) for name in sorted(errors)]
@@ -187,8 +224,8 @@ def job_result(job, outcome, file_system, memory_bytes):
         notes.append("this file system lives in memory: no figure of a disk")
     elif said == "cached":
         share = "an unknown share" if fraction is None else "%d %%" % (100 * fraction)
-        notes.append("the files (%d bytes) are smaller than memory (%s bytes) and %s of what was read came from the device: a figure of "
-                     "the cache, not of the disk" % (size, memory_bytes, share))
+        notes.append("the files (%s) are smaller than memory (%s) and %s of what was read came from the device: a figure of "
+                     "the cache, not of the disk" % (bytes_text(size), bytes_text(memory_bytes), share))
     if file_system["kind"] == "network":
         notes.append("a network file system: the server's and the network's speed at this moment, caches of the server included")
     elif file_system["kind"] == "overlay":
@@ -220,6 +257,9 @@ def measurement(options, planned, results, errors, notes):
     small = _speed(results, "small_files", "read")
     read = _speed(results, "dataset_read", "read")
     hosts = options.get("hosts_at_once") or 1
+    labels = [results[name]["buffered_label"] for name in (["dataset_read"] if "dataset_read" in results else sorted(results))]
+    # The worst of them.
+    overall = next((each for each in ("memory", "cached", "buffered") if each in labels), None)
     result = {
         "path": options["path"], "file_system": planned["place"]["file_system"], "fio_version": planned["fio_version"],
         "quick": bool(options.get("quick")), "jobs": results, "errors": errors, "memory_bytes": planned["memory_bytes"],
@@ -231,8 +271,7 @@ def measurement(options, planned, results, errors, notes):
         "checkpoint_write_bytes_per_second": _speed(results, "checkpoint_write", "write"),
         "mixed_read_bytes_per_second": _speed(results, "mixed", "read"),
         "mixed_write_bytes_per_second": _speed(results, "mixed", "write"),
-        "cached": any(results[name]["buffered_label"] in ("cached", "memory")
-                      for name in (["dataset_read"] if "dataset_read" in results else results)),
+        "buffered_label": overall, "cached": overall in ("cached", "memory"),
         "hosts_at_once": hosts, "shared": None, "notes": notes,
     }
     if options.get("quick"):

@@ -2,19 +2,26 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A folder of our own for the time of a test, and a watcher that removes it however the test ends.
 
+The folder's name says whose it is: .gpu-audit-storage-<machine>-<boot>-<namespace>-<process>-<its start>-<random>. So another test in the same directory
+sees, without any file that may be written late or half, whether that one runs here, has died, or belongs to another machine.
+
 The watcher is a forked process in a session of its own. It holds one end of a pipe whose other end only the test holds: when that closes
 (the test is done, was killed, or crashed), or after a bounded time, it ends every program of the test and removes the folder.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import select
 import shutil
 import signal
+import stat
 import time
 
 from ..sources.forked import _close_descriptors
+from ..sources.run_program import parse_stat
 
 PREFIX = ".gpu-audit-storage-"
 # In the environment of every program of a test. fio's jobs make sessions of their own: no process group holds them all.
@@ -22,14 +29,83 @@ MARK_VARIABLE = "GPU_AUDIT_STORAGE_TEST"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
 # How long removing may take: a share with thousands of files, or a disk that is still writing.
 REMOVE_SECONDS = 300
+# What became of the test that a folder belongs to.
+RUNNING, DEAD, UNKNOWN = "running", "dead", "unknown"
+_NAME = re.compile(re.escape(PREFIX) + r"([0-9a-f]{8})-([0-9a-f]{8})-([0-9a-f]{8})-(\d+)-(\d+)-[0-9a-f]{16}\Z")
 
 
-def leftovers(base):
-    """The folders that a test by this collection left here or is using now (another host's, on a shared file system)."""
+def _read(path):
     try:
-        return sorted(name for name in os.listdir(base) if name.startswith(PREFIX))
+        with open(path, "rb") as file:
+            return file.read(4096).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _short(text):
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def _here(proc="/proc"):
+    """Three short words: for this machine, for this boot of it, and for this namespace of processes."""
+    try:
+        space = os.readlink(proc + "/self/ns/pid")
+    except OSError:
+        space = ""
+    # A machine that has no id is like no other.
+    return _short(_read("/etc/machine-id") or os.urandom(8).hex()), _short(_read(proc + "/sys/kernel/random/boot_id")), _short(space)
+
+
+def _started(pid, proc="/proc"):
+    """When a process began (clock ticks since boot); null where it is gone or has ended."""
+    found = parse_stat(_read("%s/%s/stat" % (proc, pid)))
+    return found[2] if found and found[1] not in "ZX" else None
+
+
+def state_of(name, local=False, proc="/proc"):
+    """RUNNING, DEAD or UNKNOWN (another machine's or another container's) from the name of a test's folder.
+
+    local: only this machine can have written it, so that one of an earlier boot is dead. Machines that were copied share an id.
+    """
+    found = _NAME.match(name)
+    machine, boot, space = _here(proc)
+    if not found:
+        return UNKNOWN
+    if found.group(2) != boot:
+        return DEAD if local and found.group(1) == machine else UNKNOWN
+    # The same boot is the same kernel, whatever its id.
+    if found.group(3) != space:
+        return UNKNOWN
+    return RUNNING if _started(found.group(4), proc) == int(found.group(5)) else DEAD
+
+
+def others(base, local=False, own=None):
+    """The folders of other tests in a directory: [(name, state)], those of this collection only."""
+    try:
+        names = sorted(name for name in os.listdir(base) if name.startswith(PREFIX) and name != own)
     except OSError:
         return []
+    return [(name, state_of(name, local)) for name in names]
+
+
+def earlier_than(name, own):
+    """Whether another running test is older than ours, so that of two that begin at once exactly one gives way."""
+    def key(each):
+        return int(_NAME.match(each).group(5)), each
+
+    return key(name) < key(own)
+
+
+def clear(base, name, seconds=30):
+    """Ends and removes what a test that is DEAD left, a folder of this user only. -> whether it is gone."""
+    path = os.path.join(base, name)
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return True
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return False
+    return remove(path, name[len(PREFIX):], seconds)
 
 
 def _marked(token, proc="/proc"):
@@ -99,8 +175,9 @@ class OwnFolder(object):
     """
 
     def __init__(self, base, seconds):
-        self.token = os.urandom(8).hex()
-        self.path = os.path.join(base, PREFIX + self.token)
+        self.token = "-".join([*_here(), str(os.getpid()), str(_started("self") or 0), os.urandom(8).hex()])
+        self.name = PREFIX + self.token
+        self.path = os.path.join(base, self.name)
         self.left = None
         self._seconds = seconds
         self._watcher = self._pipe = None
