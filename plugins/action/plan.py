@@ -8,32 +8,23 @@ import json
 import os
 import shutil
 
-from ansible.plugins.action import ActionBase
-
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, plan, plan_texts
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, edge_action, plan, plan_texts, variable_names
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.files import write_text
 
 
-class ActionModule(ActionBase):
+class ActionModule(edge_action.EdgeAction):
     """The plan action."""
 
     _VALID_ARGS = frozenset(("model", "workload", "language", "file"))
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
 
-    def run(self, tmp=None, task_vars=None):
+    def language(self, task_vars):
+        """The task's own, where it is one."""
+        return ansible_edge.plain(self._task.args.get("language")) or super().language(task_vars)
+
+    def answer(self, task_vars):
         """The plan, its headline as `msg`; the table goes to the screen."""
-        result = super().run(tmp, task_vars)
-        result.pop("invocation", None)
-        result["changed"] = False
-        try:
-            result.update(self._plan())
-        except (OSError, ValueError) as error:
-            result.update(failed=True, msg=str(error))
-        return result
-
-    def _plan(self):
+        for sentence in variable_names.unknown(task_vars):
+            self.warn(sentence, task_vars)
         args = {name: ansible_edge.plain(value) for name, value in self._task.args.items()}
         language = args.get("language") or "en"
         if language not in plan_texts.LANGUAGES:
@@ -68,13 +59,20 @@ def _write(wanted, texts, check_mode):
             continue
         changed = True
         if not check_mode:
-            write_text(paths[kind], [text])
+            _written(paths[kind], text)
     return paths, changed
+
+
+def _written(path, text):
+    try:
+        write_text(path, [text])
+    except OSError as error:
+        raise ValueError("gpu_audit_plan_file: cannot write %s: %s" % (path, error.strerror or error)) from error
 
 
 def _content(path):
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             return stream.read()
-    except (FileNotFoundError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError):
         return None

@@ -14,7 +14,7 @@ def vram_estimate(model, workload=None, language="en"):
     try:
         return plan.make(ansible_edge.plain(model), ansible_edge.plain(workload), ansible_edge.plain(language))
     except ValueError as error:
-        raise AnsibleFilterError("trainops.gpu_audit.vram_estimate: %s" % error) from error
+        raise AnsibleFilterError("trainops.gpu_audit.vram_estimate: %s" % plan.complaint(error, language)) from error
 
 
 class FilterModule(object):

@@ -92,8 +92,8 @@ TABLE = (
     ("{value} is none of {names}", "{value} 不在 {names} 之中"),
     ("no format {value}; there are: {names}", "没有格式 {value}；可用格式：{names}"),
     ("{name} is no variable of this audit and changes nothing{near}", "{name} 不是本审计的变量，不起任何作用{near}"),
-    ("must be {wanted*}, not {value}", "必须是{wanted}，而不是 {value}"),
-    ("{field} must be {wanted*}, not {value}", "{field} 必须是{wanted}，而不是 {value}"),
+    ("must be {wanted*}, not {value}{near}", "必须是{wanted}，而不是 {value}{near}"),
+    ("{field} must be {wanted*}, not {value}{near}", "{field} 必须是{wanted}，而不是 {value}{near}"),
     ("must be {wanted*}", "必须是{wanted}"),
     # --- what is wanted
     ("a size in bytes or with a unit such as \"1.5 TiB\"", "以字节表示或带单位的大小（如\u201c1.5 TiB\u201d）"),
@@ -102,6 +102,7 @@ TABLE = (
     ("a number that is not negative", "非负数"),
     ("a number of seconds from 0 to 1e9", "0 至 1e9 之间的秒数"),
     ("a number of seconds above 0 and up to {limit}", "大于 0 且不超过 {limit} 的秒数"),
+    ("a number of seconds", "秒数"),
     ("true or false", " true 或 false"),
     ("one of {names}", "下列之一：{names}"),
     ("seconds by number of GPUs, for example {example}", "以 GPU 数量为键的秒数，例如 {example}"),
@@ -148,15 +149,6 @@ TABLE = (
         "缺少 gpu_audit_model：请描述模型（全部字段见 docs/vram-fields.md，示例见 docs/vram.md），并用 -e @model.yml 给出",
     ),
     ("there is no folder {path}; make it first", "目录 {path} 不存在；请先创建"),
-    (
-        "measure_storage_path is empty. Set it to the directory whose storage is to be measured, for example /data. There is no default: a test "
-        "that fills the wrong file system does harm.",
-        "measure_storage_path 为空。请设为待测存储上的目录，例如 /data。此项没有默认值：测试若写满了错误的文件系统会造成损害。",
-    ),
-    (
-        "probe_workload_argv is empty. Set it to the command to run, as a list of words, the program first: [python3, train.py]",
-        "probe_workload_argv 为空。请设为要运行的命令，写成单词列表，程序在前：[python3, train.py]",
-    ),
     ("{value} is no size; give bytes, or text such as \"1.5 GiB\"", "{value} 不是有效的大小；请给出字节数，或\u201c1.5 GiB\u201d这样的文本"),
     # --- a stored run and its files
     (
@@ -235,7 +227,7 @@ TABLE = (
     ("pipeline_parallel {stages} is more than the layers {layers}", "pipeline_parallel {stages} 大于层数 layers {layers}"),
     ("{field} must be more than 0", "{field} 必须大于 0"),
     ("micro_batch_size {micro} is more than batch_size {batch}", "micro_batch_size {micro} 大于 batch_size {batch}"),
-    ("trainable_parameters {trained} is more than parameters {all}", "trainable_parameters {trained} 大于 parameters {all}"),
+    ("{field} {count} is more than parameters {all}", "{field} {count} 大于 parameters {all}"),
     ("method {method} is a way to train: for inference give weight_precision", "method {method} 是训练方式：推理请给出 weight_precision"),
     ("offload needs sharding zero2 or zero3, not {sharding}", "offload 需要 sharding 为 zero2 或 zero3，而不是 {sharding}"),
     (
@@ -247,6 +239,58 @@ TABLE = (
         "数据并行的 {gpus} 个 GPU 不是 shard_group_gpus {group} 的整数倍",
     ),
     ("weight_precision {precision} can't be trained: use method qlora", "weight_precision {precision} 无法训练：请将 method 设为 qlora"),
+    (
+        "sharding {sharding} doesn't go with pipeline_parallel in DeepSpeed: use zero1, or pipeline_parallel 1",
+        "在 DeepSpeed 中 sharding {sharding} 不能与 pipeline_parallel 同用：请改用 zero1，或将 pipeline_parallel 设为 1",
+    ),
+    ("shard_group_gpus is of sharding hsdp, not {sharding}", "shard_group_gpus 仅用于 sharding hsdp，而不是 {sharding}"),
+    (
+        "sequence_parallel works within tensor_parallel: give tensor_parallel 2 or more",
+        "sequence_parallel 须在张量并行内使用：请将 tensor_parallel 设为 2 以上",
+    ),
+    (
+        "weight_precision {precision} is of weights that aren't trained: with method full leave it out",
+        "weight_precision {precision} 针对不参与训练的权重：method 为 full 时请勿给出",
+    ),
+    ("lora_rank is of method lora or qlora, not full", "lora_rank 仅用于 method lora 或 qlora，而不是 full"),
+    ("lora_rank and trainable_parameters both say what is trained: give one", "lora_rank 与 trainable_parameters 都表示训练哪些参数：只给出一个"),
+    (
+        "method qlora trains on 4-bit or 8-bit weights, not on weight_precision {precision}: use method lora",
+        "method qlora 在 4 位或 8 位权重上训练，不能用 weight_precision {precision}：请将 method 设为 lora",
+    ),
+    ("precision is {one} in the model and {other} in the form: give one", "precision 在模型中为 {one}，在表单中为 {other}：只给出一个"),
+    (
+        "master_weights are the fp32 copy of 16-bit weights: precision {precision} has none",
+        "master_weights 是 16 位权重的 fp32 主副本：precision {precision} 没有主副本",
+    ),
+    (
+        "gradient_precision is of 16-bit training: with precision {precision} leave it out",
+        "gradient_precision 仅用于 16 位训练：precision 为 {precision} 时请勿给出",
+    ),
+    (
+        "activation_checkpointing changes nothing beside {field}: give what was measured with it, and leave it out",
+        "给出 {field} 时 activation_checkpointing 不起作用：请给出启用它时的实测值，并省略该字段",
+    ),
+    ("{one} and {other} say the same: give one", "{one} 与 {other} 含义相同：只给出一个"),
+    ("{one} and {other} both size the activations: give one", "{one} 与 {other} 都用于计算激活：只给出一个"),
+    (
+        "activation_factor is of activation_elements_per_sample: give that too, or leave it out",
+        "activation_factor 须与 activation_elements_per_sample 同用：请一并给出，或省略该字段",
+    ),
+    (
+        "logits_copies and fused_loss contradict each other: a fused loss keeps no logits",
+        "logits_copies 与 fused_loss 相互矛盾：分块计算损失时不保存 logits",
+    ),
+    ("kv_precision is of inference: training keeps no KV cache", "kv_precision 仅用于推理：训练不保留 KV 缓存"),
+    ("{field} is of training: for inference leave it out", "{field} 仅用于训练：推理请勿给出"),
+    (
+        "a whole number from {least} to {most}, written out without k, M or B (2k may be 2000 or 2048)",
+        " {least} 至 {most} 的整数，请写全而不用 k、M、B（2k 可能指 2000 或 2048）",
+    ),
+    (
+        "a whole number of at least {least}, written out without k, M or B (2k may be 2000 or 2048)",
+        "不小于 {least} 的整数，请写全而不用 k、M、B（2k 可能指 2000 或 2048）",
+    ),
     ("a whole number from {least} to {most}, such as 8e9 or \"8B\"", " {least} 至 {most} 的整数，如 8e9 或\u201c8B\u201d"),
     ("a whole number of at least {least}, such as 8e9 or \"8B\"", "不小于 {least} 的整数，如 8e9 或\u201c8B\u201d"),
     ("a whole number from {least} to {most}", " {least} 至 {most} 的整数"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from . import plan_texts, vram, vram_boards, vram_fields, workload
+from . import complaints, plan_texts, vram, vram_boards, vram_fields, vram_rules, workload
 from .numbers import format_bytes, format_fraction, format_number
 
 SCHEMA = "trainops.gpu_audit/plan/1"
@@ -22,7 +22,7 @@ def make(model, form=None, language="en"):
     is false, `missing` names the fields and `at_least_bytes` is a lower bound. PlanError for input that is wrong.
     """
     language = language if language in plan_texts.LANGUAGES else "en"
-    fields, normalised = vram_fields.read(model, form)
+    fields, normalised = vram_rules.read(model, form)
     plan = {
         "schema": SCHEMA,
         "sized": False,
@@ -68,6 +68,12 @@ def make(model, form=None, language="en"):
     plan["headline"] = _headline(plan, values, language)
     plan["notes"] = [plan_texts.text(language, key, **params) for key, params in _notes(plan, values)]
     return plan
+
+
+def complaint(error, language="en"):
+    """What is wrong with the input, in a language: all of it, however much that is."""
+    sentences = getattr(error, "problems", None) or [str(error)]
+    return ("；" if language == "zh" else "; ").join(complaints.say(sentence, language) for sentence in sentences)
 
 
 def _needs(values, form):

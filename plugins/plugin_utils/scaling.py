@@ -7,6 +7,8 @@ docs/scaling.md has the definitions and where they come from.
 
 from __future__ import annotations
 
+from .words import shown
+
 # epoch: the same whole work each time, so more GPUs should take less time. step: each GPU has its own share, so a step should take as long.
 BASES = ("epoch", "step")
 # No time or rate lies outside; quotients of such ones are finite.
@@ -26,9 +28,7 @@ class ScalingError(ValueError):
 
 def _positive(value, what):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not _SMALLEST <= value <= _LARGEST:
-        # Python writes no whole number of thousands of digits.
-        said = repr(value)[:100] if not isinstance(value, int) or abs(value) <= _LARGEST else "one of %d bits" % value.bit_length()
-        raise ScalingError("%s must be a number above 0, not %s" % (what, said))
+        raise ScalingError("%s must be a number above 0, not %s" % (what, shown(value, 100)))
     return value
 
 
@@ -40,7 +40,7 @@ def rate_efficiency(rate, base_rate):
 def amdahl(serial_fraction, gpus):
     """The speed-up that a serial fraction leaves at best: 1 / (f + (1 - f) / N)."""
     if isinstance(serial_fraction, bool) or not isinstance(serial_fraction, (int, float)) or not 0 <= serial_fraction <= 1:
-        raise ScalingError("a serial fraction lies between 0 and 1, not %r" % (serial_fraction,))
+        raise ScalingError("a serial fraction lies between 0 and 1, not %s" % shown(serial_fraction))
     return 1.0 / (serial_fraction + (1.0 - serial_fraction) / _positive(gpus, "the number of GPUs"))
 
 
@@ -57,10 +57,10 @@ def read_times(times):
         raise ScalingError("times are a map of seconds by number of GPUs, for example {1: 400, 2: 210}, not %s" % type(times).__name__)
     found = {}
     for key, value in times.items():
-        label = str(key).strip()
-        count = int(label) if label.isdecimal() and len(label) < 6 and not isinstance(key, bool) else 0
+        label = key.strip() if isinstance(key, str) else shown(key)
+        count = int(label) if label.isdecimal() and len(label) < 6 else 0
         if count < 1:
-            raise ScalingError("%r is no number of GPUs" % (key,))
+            raise ScalingError("%s is no number of GPUs" % shown(key))
         if count in found:
             raise ScalingError("%d GPUs are given twice" % count)
         if isinstance(value, str):
@@ -90,7 +90,7 @@ def summarise(times, basis="epoch"):
     ScalingError when a time is no number above 0.
     """
     if basis not in BASES:
-        raise ScalingError("the basis is one of %s, not %r" % (", ".join(BASES), basis))
+        raise ScalingError("the basis is one of %s, not %s" % (", ".join(BASES), shown(basis)))
     seconds = read_times(times)
     if not seconds:
         raise ScalingError("no times: give seconds for at least two numbers of GPUs, for example {1: 400, 2: 210}")

@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 
 from . import vram_formulas as formulas
-from .vram_fields import FULL, GRADIENT_BYTES, KINDS, MODEL_SPEC, MOMENTS, QUANTISED, WEIGHT_BYTES, PlanError
+from .vram_fields import FULL, GRADIENT_BYTES, MODEL_SPEC, MOMENTS, QUANTISED, SHAPE, WEIGHT_BYTES
 
-SHAPE = ("hidden_size", "layers", "heads")
 _SHARDS_GRADIENTS = ("zero2", "zero3", "fsdp", "hsdp")
 _SHARDS_WEIGHTS = ("zero3", "fsdp", "hsdp")
 
@@ -29,9 +28,8 @@ class Part:
 
 
 def settle(fields, form):
-    """(every field that an estimate uses, [(field, value)] that were assumed). `fields` and `form` as vram_fields.read gives them.
-
-    PlanError where fields contradict each other or the kind of work has no formula.
+    """(every field that an estimate uses, [(field, value)] that were assumed). `fields` and `form` as vram_rules.read gives them, with the
+    three base figures.
     """
     values = dict(fields)
     assumed = []
@@ -45,11 +43,9 @@ def settle(fields, form):
     if kind is None:
         kind = "finetuning" if fields.get("method", "full") != "full" else "training"
         assumed.append(("kind", kind))
-    if kind not in KINDS:
-        raise PlanError("there is no formula for the VRAM of %s: run the job once under workload_probe" % kind)
     values["kind"] = kind
     if fields.get("precision") is None and form.get("precision"):
-        _precision_of_form(values, form["precision"], kind)
+        _precision_of_form(values, form["precision"])
     assume("precision", "bf16")
     values["batch_size"] = form["batch_size"]
     values["input_sample_bytes"] = form["input_sample_bytes"]
@@ -62,20 +58,15 @@ def settle(fields, form):
             values.setdefault(name, row["default"])
     _settle_shape(values, assume)
     (_settle_inference if kind == "inference" else _settle_training)(values, fields, assume)
-    if not form["hours_per_day"]:
-        raise PlanError("hours_per_day must be more than 0")
     values["sequences"] = form.get("concurrency") or form["batch_size"]
-    _check(values)
     return values, assumed
 
 
-def _precision_of_form(values, precision, kind):
+def _precision_of_form(values, precision):
     """The form's number format: what only stores weights (int8, int4, fp4) is the format of weights, computed in 16 bit."""
     if precision in MODEL_SPEC["precision"]["choices"]:
         values["precision"] = precision
         return
-    if kind != "inference" and values.get("method", "full") == "full":
-        raise PlanError("nothing is trained in %s: use precision bf16, fp16 or fp32, or method qlora" % precision)
     values["precision"] = "bf16"
     values.setdefault("weight_precision", precision)
 
@@ -116,17 +107,12 @@ def _settle_shape(values, assume):
     if "heads" in values:
         assume("kv_heads", values["heads"])
         if "hidden_size" in values and "head_dim" not in values:
-            if values["hidden_size"] % values["heads"]:
-                raise PlanError("hidden_size %(hidden_size)d is no multiple of heads %(heads)d: correct one, or give head_dim" % values)
             values["head_dim"] = values["hidden_size"] // values["heads"]
     countable = all(name in values for name in (*SHAPE, "vocab_size"))
     if countable:
         values["counted_parameters"] = formulas.parameters(values)
         values.setdefault("largest_layer_parameters", formulas.largest_layer(values) if values["sharding"] != "zero3" else None)
-    if "parameters" not in values:
-        if not countable:
-            raise PlanError('give parameters (such as "8B"), or hidden_size, layers, heads and vocab_size to count them from')
-        values["parameters"] = values["counted_parameters"]
+        values.setdefault("parameters", values["counted_parameters"])
 
 
 def _settle_training(values, fields, assume):
@@ -160,40 +146,6 @@ def _settle_inference(values, fields, assume):
 
 def _divides(values, tensor):
     return "heads" not in values or values["heads"] % tensor == 0
-
-
-def _check(values):
-    problems = []
-    group = values["tensor_parallel"] * values["pipeline_parallel"]
-    if values["gpus"] % group:
-        problems.append("gpus %d is no multiple of tensor_parallel x pipeline_parallel = %d" % (values["gpus"], group))
-    if not _divides(values, values["tensor_parallel"]):
-        problems.append("heads %(heads)d can't be shared out over tensor_parallel %(tensor_parallel)d" % values)
-    if "heads" in values and values["heads"] % values["kv_heads"]:
-        problems.append("heads %(heads)d is no multiple of kv_heads %(kv_heads)d" % values)
-    if "layers" in values and values["pipeline_parallel"] > values["layers"]:
-        problems.append("pipeline_parallel %(pipeline_parallel)d is more than the layers %(layers)d" % values)
-    for name in ("batch_size", "input_sample_bytes"):
-        if not values[name]:
-            problems.append("%s must be more than 0" % name)
-    if values["micro_batch_size"] > values["batch_size"]:
-        problems.append("micro_batch_size %(micro_batch_size)d is more than batch_size %(batch_size)d" % values)
-    if values.get("trainable_parameters") and values["trainable_parameters"] > values["parameters"]:
-        problems.append("trainable_parameters %(trainable_parameters)d is more than parameters %(parameters)d" % values)
-    if values["kind"] == "inference" and values["method"] != "full":
-        problems.append("method %s is a way to train: for inference give weight_precision" % values["method"])
-    if values["offload"] != "none" and values["sharding"] not in ("zero2", "zero3"):
-        problems.append("offload needs sharding zero2 or zero3, not %s" % values["sharding"])
-    if values["offload"] == "all" and values["sharding"] == "zero2":
-        problems.append("offload all needs sharding zero3: zero2 keeps all parameters on each GPU")
-    if values["sharding"] == "hsdp" and values["kind"] != "inference" and (values["gpus"] // group) % values["shard_group_gpus"]:
-        problems.append(
-            "the %d data-parallel GPUs are no multiple of shard_group_gpus %d" % (values["gpus"] // group, values["shard_group_gpus"])
-        )
-    if values["kind"] != "inference" and values["method"] == "full" and values.get("weight_precision") in QUANTISED:
-        problems.append("weight_precision %s can't be trained: use method qlora" % values["weight_precision"])
-    if problems:
-        raise PlanError("; ".join(problems))
 
 
 def parts(values):

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from . import vram
+from . import vram, vram_rules
 from .metrics.catalogue import boards, plain_name
-from .vram_fields import PlanError
 
 MIB = 2**20
 MOST_GPUS = 1024
@@ -124,10 +123,10 @@ def savings(fields, form, values):
     for change in _CHANGES[values["kind"]]:
         if all(values.get(name) == value for name, value in change.items()):
             continue
-        try:
-            changed = vram.settle({**fields, **change}, form)[0]
-        except PlanError:
+        wanted = {**fields, **change}
+        if vram_rules.contradictions(wanted, form):
             continue
+        changed = vram.settle(wanted, form)[0]
         size = vram.total(vram.parts(changed))[0]
         if size is not None and size <= here * (1 - WORTH_SAYING):
             found.append({"change": change, "bytes_per_gpu": size})

@@ -10,11 +10,16 @@ from __future__ import annotations
 import re
 
 from . import workload
-from .words import nearest
+from .numbers import is_number, is_whole
+from .words import nearest, shown
 
 
 class PlanError(ValueError):
-    """Input that no estimate can be made from: every problem found."""
+    """Input that no estimate can be made from: `problems`, every one that was found, each a sentence."""
+
+    def __init__(self, problems):
+        super().__init__("; ".join(problems))
+        self.problems = list(problems)
 
 
 FULL = {"fp64": 8, "fp32": 4, "tf32": 4}
@@ -40,10 +45,13 @@ MOMENTS = {"adamw": 8, "adamw_16bit": 4, "adamw_8bit": 2, "sgd_momentum": 4, "sg
 GRADIENT_BYTES = {"16bit": 2, "fp32": 4, "both": 6}
 SHARDINGS = ("none", "zero1", "zero2", "zero3", "fsdp", "hsdp")
 KINDS = ("training", "finetuning", "inference")
+SHAPE = ("hidden_size", "layers", "heads")
 
 
 def _field(kind, en, zh, default=None, choices=None, low=None, high=None):
-    """One row. `kind`: count (whole, 8B is understood), size, number, choice, bool; `default` None: unknown, or taken from other fields."""
+    """One row. `kind`: count (whole, 8B is understood), whole (written out), size, number, choice, bool; `default` None: unknown, or
+    taken from other fields.
+    """
     return {"type": kind, "description": {"en": en, "zh": zh}, "default": default, "choices": choices, "low": low, "high": high}
 
 
@@ -54,18 +62,18 @@ MODEL_SPEC = {
         '参数量，数字或 "8B" 这样的文本；缺省时由结构推算。',
         low=1000,
     ),
-    "layers": _field("count", "Transformer layers.", "Transformer 层数。", high=10000),
-    "hidden_size": _field("count", "Hidden size.", "隐藏维度。", high=10**6),
-    "heads": _field("count", "Attention heads.", "注意力头数。", high=10**5),
+    "layers": _field("whole", "Transformer layers.", "Transformer 层数。", high=10000),
+    "hidden_size": _field("whole", "Hidden size.", "隐藏维度。", high=10**6),
+    "heads": _field("whole", "Attention heads.", "注意力头数。", high=10**5),
     "kv_heads": _field(
-        "count", "Key and value heads (GQA, MQA). Default: as heads.", "KV 头数（GQA、MQA）。默认与注意力头数相同。", high=10**5
+        "whole", "Key and value heads (GQA, MQA). Default: as heads.", "KV 头数（GQA、MQA）。默认与注意力头数相同。", high=10**5
     ),
     "head_dim": _field(
-        "count", "Size of one head. Default: hidden_size / heads.", "单个头的维度。默认为 hidden_size / heads。", high=10**5
+        "whole", "Size of one head. Default: hidden_size / heads.", "单个头的维度。默认为 hidden_size / heads。", high=10**5
     ),
-    "ffn_size": _field("count", "Inner size of the MLP. Default: 4 x hidden_size.", "MLP 中间维度。默认 4 × hidden_size。", high=10**7),
+    "ffn_size": _field("whole", "Inner size of the MLP. Default: 4 x hidden_size.", "MLP 中间维度。默认 4 × hidden_size。", high=10**7),
     "mlp_matrices": _field(
-        "count",
+        "whole",
         "Matrices of one MLP: 2 (GPT) or 3 (gated, as in Llama).",
         "每个 MLP 的矩阵数：2（GPT）或 3（门控，如 Llama）。",
         2,
@@ -73,17 +81,17 @@ MODEL_SPEC = {
         high=3,
     ),
     "vocab_size": _field(
-        "count", "Vocabulary; 0 for a model without such an output.", "词表大小；没有词表输出的模型填 0。", low=0, high=10**8
+        "whole", "Vocabulary; 0 for a model without such an output.", "词表大小；没有词表输出的模型填 0。", low=0, high=10**8
     ),
     "tied_embeddings": _field("bool", "Input and output embeddings are one matrix.", "输入与输出嵌入共用一个矩阵。", False),
     "sequence_length": _field(
-        "count",
+        "whole",
         "Tokens of one sample; for inference prompt and answer together.",
         "单个样本的 token 数；推理时为提示与回答之和。",
         high=10**9,
     ),
     "micro_batch_size": _field(
-        "count",
+        "whole",
         "Samples at once on one GPU; the rest of the batch is accumulated. Default: batch_size of the form.",
         "单个 GPU 一次处理的样本数，其余通过梯度累积完成。默认取表单的 batch_size。",
     ),
@@ -113,7 +121,7 @@ MODEL_SPEC = {
         low=1,
     ),
     "lora_rank": _field(
-        "count", "Rank of the adapters, on every linear matrix of the layers.", "适配器的秩，作用于各层全部线性矩阵。", 16, high=10**5
+        "whole", "Rank of the adapters, on every linear matrix of the layers.", "适配器的秩，作用于各层全部线性矩阵。", 16, high=10**5
     ),
     "optimizer": _field("choice", "Optimizer.", "优化器。", "adamw", choices=tuple(MOMENTS)),
     "master_weights": _field(
@@ -127,7 +135,7 @@ MODEL_SPEC = {
     ),
     "sharding": _field("choice", "What the data-parallel GPUs share out.", "数据并行各 GPU 之间的切分方式。", "none", choices=SHARDINGS),
     "shard_group_gpus": _field(
-        "count", "hsdp: GPUs of one shard group. Default: gpus_per_host.", "hsdp：单个切分组的 GPU 数。默认 gpus_per_host。"
+        "whole", "hsdp: GPUs of one shard group. Default: gpus_per_host.", "hsdp：单个切分组的 GPU 数。默认 gpus_per_host。"
     ),
     "offload": _field(
         "choice",
@@ -140,19 +148,19 @@ MODEL_SPEC = {
         "count", "Parameters of the largest layer. Default: from the shape.", "最大层的参数量。默认由结构推算。"
     ),
     "gpus": _field(
-        "count",
+        "whole",
         "GPUs together. Default: tensor_parallel x pipeline_parallel.",
         "GPU 总数。默认 tensor_parallel × pipeline_parallel。",
         high=10**6,
     ),
-    "gpus_per_host": _field("count", "GPUs of one host.", "单台主机的 GPU 数。", 8, high=1024),
+    "gpus_per_host": _field("whole", "GPUs of one host.", "单台主机的 GPU 数。", 8, high=1024),
     "tensor_parallel": _field(
-        "count",
+        "whole",
         "GPUs that share each layer. Default: 1; for inference all GPUs of a host.",
         "张量并行度。默认 1；推理时为单机全部 GPU。",
         high=1024,
     ),
-    "pipeline_parallel": _field("count", "Stages that share out the layers.", "流水线并行级数。", 1, high=1024),
+    "pipeline_parallel": _field("whole", "Stages that share out the layers.", "流水线并行级数。", 1, high=1024),
     "sequence_parallel": _field("bool", "Sequence parallelism within tensor parallelism.", "在张量并行内启用序列并行。", False),
     "activation_checkpointing": _field(
         "choice",
@@ -195,9 +203,9 @@ MODEL_SPEC = {
     "kv_precision": _field(
         "choice", "Format of the KV cache. Default: 16-bit.", "KV 缓存格式。默认 16 位。", choices=("fp32", "fp16", "bf16", "fp8", "int8")
     ),
-    "sliding_window": _field("count", "Tokens that the KV cache keeps at most.", "KV 缓存最多保留的 token 数。", high=10**9),
+    "sliding_window": _field("whole", "Tokens that the KV cache keeps at most.", "KV 缓存最多保留的 token 数。", high=10**9),
     "kv_latent_size": _field(
-        "count", "MLA: elements of the compressed latent a token and layer.", "MLA：每 token 每层压缩隐向量的元素数。", high=10**6
+        "whole", "MLA: elements of the compressed latent a token and layer.", "MLA：每 token 每层压缩隐向量的元素数。", high=10**6
     ),
     "framework_overhead_bytes": _field(
         "size",
@@ -218,75 +226,151 @@ ALIASES = {
     "intermediate_size": "ffn_size",
     "tie_word_embeddings": "tied_embeddings",
 }
-_COUNT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?(?:e\+?[0-9]{1,2})?)\s*([kmbgt])?\s*$", re.IGNORECASE)
+# Words of other tools and of habit -> the word here, for fields and for values.
+MEANT = {
+    "adam": "adamw",
+    "adam_8bit": "adamw_8bit",
+    "paged_adamw_8bit": "adamw_8bit",
+    "batch": "batch_size",
+    "bfloat16": "bf16",
+    "bits": "weight_precision",
+    "context_length": "sequence_length",
+    "d_model": "hidden_size",
+    "ddp": "none",
+    "double": "fp64",
+    "dtype": "precision",
+    "false": "none",
+    "float": "fp32",
+    "float16": "fp16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "full_shard": "fsdp",
+    "gradient_checkpointing": "activation_checkpointing",
+    "half": "fp16",
+    "hybrid_shard": "hsdp",
+    "max_model_len": "sequence_length",
+    "max_position_embeddings": "sequence_length",
+    "max_seq_len": "sequence_length",
+    "momentum": "sgd_momentum",
+    "n_embd": "hidden_size",
+    "n_head": "heads",
+    "n_layer": "layers",
+    "num_gpus": "gpus",
+    "num_heads": "heads",
+    "num_layers": "layers",
+    "pp": "pipeline_parallel",
+    "quantization": "weight_precision",
+    "rank": "lora_rank",
+    "recompute": "activation_checkpointing",
+    "seq_len": "sequence_length",
+    "tp": "tensor_parallel",
+    "torch_dtype": "precision",
+    "true": "full",
+    "vocabulary": "vocab_size",
+    "world_size": "gpus",
+    "zero": "sharding",
+    "zero_stage": "sharding",
+    **{form % stage: "zero%d" % stage for stage in (1, 2, 3) for form in ("%d", "stage%d", "stage_%d", "zero_%d", "zero_stage_%d")},
+}
+_COUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:(e\+?[0-9]{1,2})|\s*([kmbgt]))?", re.IGNORECASE)
+_GROUPS = re.compile(r"[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:_[0-9]{3})+)")
 _POWERS = {"k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 LIMIT = 10**18
+_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def parse_count(value):
-    """A whole number of 8, 8.0, "8", "8.03B", "1e9"; None when it is none."""
-    if isinstance(value, bool):
-        return None
+def parse_count(value, suffixes=True):
+    """A whole number of 8, 8.0, "8", "8.03B", "1e9", "7,000,000,000"; None when it is none.
+
+    `suffixes` off: no K, M, B, T. Of tokens, layers and sizes of matrices "2k" may be 2000 or 2048.
+    """
+    factor = 1
     if isinstance(value, str):
-        match = _COUNT.match(value) if len(value) <= 40 else None
-        if not match:
+        text = value.strip()
+        if len(text) > 40:
             return None
-        value = float(match.group(1)) * _POWERS.get((match.group(2) or "").lower(), 1)
-    if not isinstance(value, (int, float)) or not 0 <= value < LIMIT:
+        if _GROUPS.fullmatch(text):
+            text = text.replace(",", "").replace("_", "")
+        match = _COUNT.fullmatch(text)
+        if not match or match.group(3) and not suffixes:
+            return None
+        factor = _POWERS[match.group(3).lower()] if match.group(3) else 1
+        value = int(text) if text.isdecimal() else float(match.group(1) + (match.group(2) or "")) * factor
+    if not is_number(value) or not 0 <= value < LIMIT:
         return None
-    return int(round(value)) if abs(value - round(value)) < 1e-6 * max(value, 1) else None
+    # 8.03 x 1e9 is no whole number in binary; nothing else is rounded.
+    return int(round(value)) if value == round(value) or factor > 1 and abs(value - round(value)) < 1e-6 * value else None
 
 
-def _convert(row, value):
+def _near(value, names):
+    """(did you mean "x"?) for a word of another tool, another spelling or a typing error."""
+    word = value if isinstance(value, str) else shown(value)
+    key = re.sub("[^a-z0-9]+", "_", word[:100].lower()).strip("_").removeprefix("torch_")
+    return ' (did you mean "%s"?)' % MEANT[key] if MEANT.get(key) in names else nearest(key, names)
+
+
+def _figure(value):
+    return "%d" % value if is_whole(value) and value < 10**6 else "%g" % value
+
+
+def _convert(name, value):
     """(value, None) or (None, what was wanted)."""
+    row = MODEL_SPEC[name]
     kind, low, high = row["type"], row["low"], row["high"]
     if kind == "choice":
         return (value, None) if isinstance(value, str) and value in row["choices"] else (None, "one of " + ", ".join(row["choices"]))
     if kind == "bool":
-        return (value, None) if isinstance(value, bool) else (None, "true or false")
+        found = _FLAGS.get(value.lower()) if isinstance(value, str) else value
+        return (found, None) if isinstance(found, bool) else (None, "true or false")
     if kind == "size":
         size = workload.parse_size(value)
         return (size, None) if size is not None else (None, 'a size in bytes or with a unit such as "1.5 GiB"')
-    if kind == "count":
-        found, low = parse_count(value), 1 if low is None else low
-        wanted = "a whole number"
-    else:
+    if kind == "number":
         found, wanted = workload.as_number(value), "a number"
-    if found is None or found < low or high is not None and found > high:
-        limits = "from %g to %g" % (low, high) if high is not None else "of at least %g" % low
-        return None, "%s %s%s" % (wanted, limits, ', such as 8e9 or "8B"' if row is MODEL_SPEC["parameters"] else "")
-    return found, None
+    else:
+        found, wanted, low = parse_count(value, kind == "count"), "a whole number", 1 if low is None else low
+    if found is not None and found >= low and (high is None or found <= high):
+        return found, None
+    limits = " from %s to %s" % (_figure(low), _figure(high)) if high is not None else " of at least %s" % _figure(low)
+    hint = ""
+    if kind == "count":
+        hint = ', such as 8e9 or "8B"'
+    elif kind == "whole" and found is None and parse_count(value) is not None:
+        hint = ", written out without k, M or B (2k may be 2000 or 2048)"
+    return None, wanted + limits + hint
 
 
-def read(model, form=None):
-    """(fields of the model, normalised form) of what somebody wrote. Fields of the form may stand among those of the model.
+def examine(model, form=None):
+    """(fields of the model, normalised form, problems [str], names of the fields that are wrong) of what somebody wrote.
 
-    PlanError with every wrong or unknown field. Fields that weren't given are in neither.
+    Fields of the form may stand among those of the model. Fields that weren't given are in neither.
     """
     if not isinstance(model, dict):
-        raise PlanError("the model must be a map of fields (docs/vram-fields.md), not %s" % type(model).__name__)
+        raise PlanError(["the model must be a map of fields (docs/vram-fields.md), not %s" % type(model).__name__])
     if form is not None and not isinstance(form, dict):
-        raise PlanError("the workload form must be a map of fields, not %s" % type(form).__name__)
-    fields, problems, own = {}, [], dict(form or {})
-    for written in sorted(model, key=str):
+        raise PlanError(["the workload form must be a map of fields, not %s" % type(form).__name__])
+    fields, problems, wrong, own = {}, [], set(), dict(form or {})
+    names = [*MODEL_SPEC, *workload.ARGUMENT_SPEC]
+    for written in sorted(model, key=shown):
         name, value = ALIASES.get(written, written) if isinstance(written, str) else written, model[written]
         if name != written and name in model:
             problems.append("%s and %s are the same field: give one" % (written, name))
-            continue
-        row = MODEL_SPEC.get(name) if isinstance(name, str) else None
-        if row is None and name in workload.ARGUMENT_SPEC:
-            own[name] = value
-        elif row is None:
-            names = [*MODEL_SPEC, *workload.ARGUMENT_SPEC]
-            problems.append("%s is no field of a model%s" % (" ".join(str(name).split())[:80], nearest(str(name), names)))
-        elif value is not None and value != "":
-            found, wanted = _convert(row, value)
+            wrong.add(name)
+        elif isinstance(name, str) and name in MODEL_SPEC:
+            if value is None or value == "":
+                continue
+            found, wanted = _convert(name, value)
             if wanted:
-                problems.append("%s must be %s, not %s" % (name, wanted, repr(value)[:80]))
+                near = _near(value, MODEL_SPEC[name]["choices"]) if MODEL_SPEC[name]["choices"] else ""
+                problems.append("%s must be %s, not %s%s" % (name, wanted, shown(value), near))
+                wrong.add(name)
             else:
                 fields[name] = found
+        elif isinstance(name, str) and name in workload.ARGUMENT_SPEC:
+            own[name] = value
+        else:
+            label = " ".join(name.split())[:80] if isinstance(name, str) else shown(name)
+            problems.append("%s is no field of a model%s" % (label, _near(name, names)))
     normalised, form_problems = workload.normalise(own)
-    problems += form_problems
-    if problems:
-        raise PlanError("; ".join(problems))
-    return fields, normalised
+    wrong |= {name for name in workload.ARGUMENT_SPEC if own.get(name) not in (None, "") and name not in normalised}
+    return fields, normalised, problems + form_problems, wrong

@@ -21,3 +21,11 @@ def nearest(name, names):
     """(did you mean "x"?) with the most similar valid name, an empty text when none is similar."""
     found = difflib.get_close_matches(str(name)[:100], [str(entry) for entry in names], n=1, cutoff=0.6)
     return ' (did you mean "%s"?)' % found[0] if found else ""
+
+
+def shown(value, length=80):
+    """A value of any type as a complaint shows it, in one line. Python writes no whole number of thousands of digits."""
+    try:
+        return " ".join(repr(value).split())[:length]
+    except (ValueError, RecursionError):
+        return "a number of %d bits" % value.bit_length() if isinstance(value, int) else "a %s" % type(value).__name__

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
+from .numbers import is_number
 from .scaling import BASES, ScalingError, read_times
-from .words import nearest
+from .words import nearest, shown
 
 KINDS = ("training", "finetuning", "inference", "rendering", "transcoding")
 LEANINGS = ("compute", "vram", "throughput", "latency")
@@ -208,7 +209,8 @@ def parse_size(value):
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        return int(value) if 0 <= value < 2**80 else None
+        # What is more than nothing stays more than nothing.
+        return max(int(value), 1 if value > 0 else 0) if 0 <= value < 2**80 else None
     if not isinstance(value, str) or len(value) > 64:
         return None
     match = _SIZE.match(value)
@@ -267,7 +269,7 @@ def _convert(name, row, value):
         return None, "a list of " + ", ".join(row["choices"])
     if kind == "path":
         return (value, None) if isinstance(value, str) and value.startswith("/") and "\0" not in value else (None, "an absolute path")
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+    if isinstance(value, str) or is_number(value) and -(2**80) < value < 2**80:
         return str(value), None
     return None, "text"
 
@@ -281,19 +283,19 @@ def normalise(form):
     if not isinstance(form, dict):
         return {}, ["gpu_audit_workload must be a map of fields, not %s" % type(form).__name__]
     result, problems = {}, []
-    for name in sorted(form, key=str):
+    for name in sorted(form, key=shown):
         value = form[name]
         row = ARGUMENT_SPEC.get(name) if isinstance(name, str) else None
         if row is None:
-            problems.append(
-                "gpu_audit_workload.%s is no field of the form%s" % (" ".join(str(name).split())[:80], nearest(str(name), ARGUMENT_SPEC))
-            )
+            label = " ".join(name.split())[:80] if isinstance(name, str) else shown(name)
+            problems.append("gpu_audit_workload.%s is no field of the form%s" % (label, nearest(label, ARGUMENT_SPEC)))
             continue
         if value is None or value == "":
             continue
         converted, wanted = _convert(name, row, value)
         if wanted:
-            problems.append("gpu_audit_workload.%s must be %s, not %s" % (name, wanted, repr(value)[:80]))
+            near = nearest(value.lower(), row["choices"]) if row["type"] == "choice" and isinstance(value, str) else ""
+            problems.append("gpu_audit_workload.%s must be %s, not %s%s" % (name, wanted, shown(value), near))
         else:
             result[name] = converted
     return result, problems

@@ -228,8 +228,9 @@ def model_page():
         "",
         _MADE,
         "What `gpu_audit_model` and the filter `vram_estimate` take; [vram.md](vram.md) explains how each is used. A count is a whole number, also "
-        'as text such as `8B`, `40M` or `1e9`; a size is bytes, or text such as `"1.5 GiB"`. Empty fields count as not given; an unknown one is '
-        "an error.",
+        "as text such as `8B`, `40M`, `1e9` or `7,000,000,000`. A whole number is written out: of tokens and sizes of matrices `2k` may be 2000 "
+        'or 2048, so it is refused. A size is bytes, or text such as `"1.5 GiB"`. Empty fields count as not given. A field that is unknown, '
+        "contradicts another one or would change nothing where it stands is an error; all errors are told at once.",
         "",
         "| field | kind | default | meaning |",
         "|---|---|---|---|",

@@ -9,7 +9,7 @@ import math
 import pathlib
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_texts, vram, vram_boards, vram_fields
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_texts, vram, vram_boards, vram_fields, vram_rules
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.catalogue import boards
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -214,7 +214,7 @@ def test_more_gpus_never_take_more_on_each(sharding):
 
 
 def test_a_hybrid_group_stays_as_large_as_it_was_asked_for():
-    grown = vram_boards.ways(vram.settle(*vram_fields.read({**LLAMA, "sharding": "hsdp", "gpus": 16, "shard_group_gpus": 4}, FORM))[0])
+    grown = vram_boards.ways(vram.settle(*vram_rules.read({**LLAMA, "sharding": "hsdp", "gpus": 16, "shard_group_gpus": 4}, FORM))[0])
     assert [(way["gpus"], way["shard_group_gpus"]) for way in grown][:5] == [(1, 1), (2, 2), (4, 4), (8, 4), (16, 4)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from conftest import ROOT
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import vram, vram_fields
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import vram, vram_rules
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import vram_formulas as formulas
 
 VECTORS = yaml.safe_load((ROOT / "tests" / "unit" / "fixtures" / "reference" / "vram_vectors.yml").read_text())["vectors"]
@@ -19,7 +19,7 @@ STATES = ("weights", "gradients", "optimizer")
 
 def sizes(kind="training", batch=1, **model):
     """{part: bytes or None} of one way to run a model, and "known": all of them together."""
-    fields, form = vram_fields.read(model, {"kind": kind, "batch_size": batch, "input_sample_bytes": 1, "hours_per_day": 1})
+    fields, form = vram_rules.read(model, {"kind": kind, "batch_size": batch, "input_sample_bytes": 1, "hours_per_day": 1})
     found = vram.parts(vram.settle(fields, form)[0])
     return {**{part.name: part.size for part in found}, "known": vram.total(found)[1]}
 
@@ -88,7 +88,7 @@ def kv_cache(inputs):
 
 
 def checkpoint(inputs):
-    fields, form = vram_fields.read({"parameters": inputs["params"]}, {"batch_size": 1, "input_sample_bytes": 1, "hours_per_day": 1})
+    fields, form = vram_rules.read({"parameters": inputs["params"]}, {"batch_size": 1, "input_sample_bytes": 1, "hours_per_day": 1})
     assert (inputs["bytes_weights"], inputs["bytes_optimizer"]) == (2, 12)
     return vram.checkpoint_bytes(vram.settle(fields, form)[0])
 
@@ -156,7 +156,7 @@ def test_the_parts_of_a_reference_total(vector):
         assert together(found, "communication_buckets", "gathered_layers") / 2**30 == pytest.approx(note["comm"], rel=0.005)
     if "params" in note:
         counted = formulas.parameters(
-            vram.settle(*vram_fields.read(model, {"batch_size": 1, "input_sample_bytes": 1, "hours_per_day": 1}))[0]
+            vram.settle(*vram_rules.read(model, {"batch_size": 1, "input_sample_bytes": 1, "hours_per_day": 1}))[0]
         )
         assert counted == pytest.approx(note["params"], rel=0.005)
 
