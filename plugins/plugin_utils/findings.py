@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from . import expressions, messages, waivers
+from . import expressions, measured_texts, messages, waivers
 from .metrics.registry import DEFINITIONS
 from .numbers import format_required, format_value
 
@@ -34,6 +34,12 @@ _ANSWERS = {
     "absent.cached": "answer.cached",
     "absent.memory": "answer.memory",
     "absent.probe_ended": "answer.probe_ended",
+    "absent.probe_ended.failed": "answer.probe_ended",
+    "absent.probe_ended.signal": "answer.probe_ended",
+    "absent.probe_ended.oom_host": "answer.probe_ended.oom_host",
+    "absent.probe_ended.timeout": "answer.probe_ended.timeout",
+    "absent.probe_ended.hang": "answer.probe_ended.hang",
+    "absent.probe_ended.not_started": "answer.probe_ended.not_started",
 }
 EVIDENCE_IN_MESSAGE = 4
 EVIDENCE_LIMIT = 8
@@ -223,7 +229,9 @@ def _finding(name, check, metric, level, context):
         finding["required"] = required
     if status == "pass":
         if metric.get("note"):
-            finding["message"] = messages.text(language, metric["note"])
+            notes = [metric["note"]] if isinstance(metric["note"], str) else metric["note"]
+            joiner = "；" if language == "zh" else "; "
+            finding["message"] = joiner.join(messages.text(language, note) for note in notes)
         return finding
     satisfied = check["satisfied_by"]
     if satisfied:
@@ -258,6 +266,9 @@ def _message(check, actual, required, evidence, language):
     """One sentence with title, actual and required, then where (GPU and bus id) and what was read there."""
     key = "finding.limit" if required else "finding.plain"
     sentence = messages.text(language, key, title=check["title"][language], actual=actual, required=required)
+    told = measured_texts.told(check["metric"] or "", evidence[:EVIDENCE_LIMIT], language)
+    if told is not None:
+        return "%s%s%s" % (sentence, "" if language == "zh" else " ", told)
     places = []
     for entry in evidence[:EVIDENCE_IN_MESSAGE]:
         value = entry["value"]

@@ -81,12 +81,12 @@ TABLE = {
     "absent.measurement_failed": ("The last {module} failed: {error}", "最近一次 {module} 失败：{error}"),
     "absent.measurement_incomplete": ("The last {module} gave no usable {field}.", "最近一次 {module} 没有给出可用的 {field}。"),
     "absent.cached": (
-        "cached: {job} of {module} in {target} read out of memory, which is not the speed of a disk.",
+        "cached: {job} of {module} was answered out of RAM in {target}, so it says nothing of the disk.",
         "cached：{module} 在 {target} 的 {job} 结果来自内存缓存，不代表磁盘速度。",
     ),
     "absent.memory": (
-        "{target} lies in memory: {job} of {module} there is not the speed of a disk.",
-        "{target} 位于内存文件系统：{module} 的 {job} 结果不代表磁盘速度。",
+        "memory: {target} lies in memory, so {job} of {module} says nothing of a disk.",
+        "memory：{target} 位于内存文件系统，{module} 的 {job} 结果不代表磁盘速度。",
     ),
     "absent.shards": ("The form says that the data set is packed in shards.", "表单注明数据集已打包为分片。"),
     "absent.medium_unknown": (
@@ -102,8 +102,38 @@ TABLE = {
         "最近一次 {module} 的命令未能启动，无法据此判断。",
     ),
     "absent.probe_ended": (
-        "The command of the last {module} ended before its first iteration ({outcome}): what it held then is not the job's.",
-        "最近一次 {module} 的命令在首次迭代前就已结束（{outcome}）：此时的占用不代表该作业。",
+        "The command of the last {module} ended as {outcome} and no iteration of it was counted, so what it used by then isn't known to be "
+        "what the job needs.",
+        "最近一次 {module} 的命令以 {outcome} 结束，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+    ),
+    "absent.probe_ended.failed": (
+        "The probed command failed with exit code {exit_code} and no iteration of it was counted, so what it used by then isn't known to be "
+        "what the job needs.",
+        "被探测的命令以退出码 {exit_code} 失败，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+    ),
+    "absent.probe_ended.signal": (
+        "The probed command was ended by {signal} and no iteration of it was counted, so what it used by then isn't known to be what the "
+        "job needs.",
+        "被探测的命令被信号 {signal} 终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+    ),
+    "absent.probe_ended.oom_host": (
+        "The kernel ended the probed command because the host's memory ran out, before any iteration was counted, so what it used by then "
+        "isn't known to be what the job needs.",
+        "主机内存耗尽，内核终止了被探测的命令，此前未计到任何迭代，因此其用量不能视为该作业的需求。",
+    ),
+    "absent.probe_ended.timeout": (
+        "The probed command was ended at its time limit and no iteration of it was counted, so what it used by then isn't known to be what "
+        "the job needs.",
+        "被探测的命令到达时间上限后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+    ),
+    "absent.probe_ended.hang": (
+        "The probed command stood still and was ended; no iteration of it was counted, so what it used by then isn't known to be what the "
+        "job needs.",
+        "被探测的命令停滞后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+    ),
+    "absent.probe_ended.not_started": (
+        "The probed command could not be started, so nothing was measured: {error}.",
+        "被探测的命令未能启动，因此没有任何测量结果：{error}。",
     ),
     "absent.reservation": (
         "reservation: {framework} reserves VRAM on purpose and told no peak of its own",
@@ -143,8 +173,26 @@ TABLE = {
     ),
     "answer.memory": ("Measure in the directory where the data set really lies.", "在数据集真正所在的目录中测量。"),
     "answer.probe_ended": (
-        "Make the command run by hand, then probe again.",
-        "先手动跑通命令，再重新探测。",
+        "Make the command run by hand on this host (the end of its output is in the measurement), then probe again.",
+        "先在该主机上手动跑通命令（其输出末尾保存在测量文件中），再重新探测。",
+    ),
+    "answer.probe_ended.oom_host": (
+        "Give the job more host memory or let it take less (fewer loader workers, smaller caches), then probe again.",
+        "增加可用的主机内存，或降低作业的内存占用（减少加载进程、缩小缓存），再重新探测。",
+    ),
+    "answer.probe_ended.timeout": (
+        "Raise timeout_seconds, and let iterations be counted (iteration_pattern, progress_file or the helper gpu_audit_probe.py), then probe "
+        "again.",
+        "提高 timeout_seconds，并让迭代可被计数（iteration_pattern、progress_file 或辅助文件 gpu_audit_probe.py），再重新探测。",
+    ),
+    "answer.probe_ended.hang": (
+        "Find what it waits for (py-spy dump, NCCL_DEBUG=INFO; the end of its output is in the measurement). Where it worked all the time, "
+        "let iterations be counted, or raise hang_seconds. Then probe again.",
+        "找出它在等待什么（py-spy dump、NCCL_DEBUG=INFO；其输出末尾保存在测量文件中）。若命令其实一直在工作，请让迭代可被计数，或提高 hang_seconds。然后重新探测。",
+    ),
+    "answer.probe_ended.not_started": (
+        "Set the probe's program, folder, user or environment right, as the message says, then probe again.",
+        "按提示修正探测的程序、工作目录、用户或环境变量，再重新探测。",
     ),
     "answer.audit": ("Remove what keeps it from being read, then audit again.", "排除无法读取的原因，然后重新审计。"),
     # --- findings
@@ -169,6 +217,18 @@ TABLE = {
         "Unknown: base figures missing ({fields}). Without them nothing is sized and no upgrade is advised.",
         "未知：缺少基础数据（{fields}）。缺少时不做容量估算，也不给出升级建议。",
     ),
+    "finding.superlinear": (
+        "super-linear: suspect caches or a cold first run on the fewest GPUs, and measure that one again",
+        "超线性：疑似缓存影响，或最少 GPU 的首次运行未预热；请重测该基准",
+    ),
+    "finding.quick": (
+        "from a quick first look; measure in full before relying on it",
+        "来自快速初测，作为依据前请完整测量",
+    ),
+    "finding.buffered": (
+        "measured through the page cache (buffered)",
+        "经页缓存测得（buffered）",
+    ),
     "finding.peak_in_zone": ("inside the target zone of 0.70 to 0.80", "位于 0.70 至 0.80 的目标区间内"),
     "finding.peak_below_zone": (
         "below the target zone of 0.70 to 0.80: there is room for a larger batch or longer inputs",
@@ -190,14 +250,15 @@ TABLE = {
         "命令未能启动。请检查探测所用的程序、工作目录、用户和环境变量。",
     ),
     "advice.outcome.timeout": (
-        "The time limit came before the iterations asked for. Raise timeout_seconds or ask for fewer iterations.",
-        "在完成所要求的迭代数之前已到时间上限。请提高 timeout_seconds 或减少迭代数。",
+        "The time limit came before the command ended or had made the iterations asked for. Raise timeout_seconds or ask for fewer iterations. "
+        "Where none was counted although it made some, give an iteration_pattern that matches its output.",
+        "命令结束或完成所要求的迭代数之前已到时间上限。请提高 timeout_seconds 或减少迭代数。若命令已有迭代却未被计数，请给出与其输出匹配的 iteration_pattern。",
     ),
     "advice.outcome.hang": (
-        "The command did nothing any more: no iteration, no CPU, no GPU. Look for a collective that waits for a missing rank, a "
-        "loader worker that died, or "
+        "No iteration came any more; where none was counted, there was no output, no reading, no CPU time and no use of a GPU either. Look "
+        "for a collective that waits for a missing rank, a loader worker that died, or "
         "a file system that doesn't answer (py-spy dump, NCCL_DEBUG=INFO).",
-        "命令已停滞：没有迭代、CPU 和 GPU 均无活动。请检查是否有集合通信在等待缺失的 rank、加载进程已退出或文件系统无响应（py-spy dump、NCCL_DEBUG=INFO）。",
+        "命令已停滞：不再有新的迭代；若未计到迭代，则输出、读取、CPU 和 GPU 均无活动。请检查是否有集合通信在等待缺失的 rank、加载进程已退出或文件系统无响应（py-spy dump、NCCL_DEBUG=INFO）。",
     ),
     "advice.outcome.oom_cuda": ("A GPU was out of memory; see the check on VRAM.", "显存不足，见显存检查项。"),
     "advice.outcome.oom_host": ("The kernel ended it for want of memory; see the check on memory.", "因内存不足被内核终止，见内存检查项。"),
@@ -209,10 +270,10 @@ TABLE = {
         "首次迭代前显存已满。将批大小（或序列长度）减半后重跑；跑通后再逐步增大，直到峰值落在 0.70 至 0.80。若单个样本也放不下：启用激活检查点、更低精度、分片，或换用显存更大的 GPU。",
     ),
     "advice.out_of_memory.moment_unknown": (
-        "The VRAM ran full; whether before or after the first iteration isn't known, as nothing told iterations. Give iteration_pattern "
-        "or wrap the loop with gpu_audit_probe.py and probe again: full at the start asks for a smaller batch, full later points to "
+        "The VRAM ran full; whether before or after the first iteration isn't known: none was counted, and nothing shows that none was made. "
+        "Give an iteration_pattern that matches the output, or wrap the loop with gpu_audit_probe.py, and probe again: full at the start asks for a smaller batch, full later points to "
         "longer inputs, fragmentation or tensors that are kept.",
-        "显存已用尽；由于没有迭代信息来源，无法判断发生在首次迭代之前还是之后。设置 iteration_pattern，或用 gpu_audit_probe.py 包装循环后重新探测："
+        "显存已用尽；未计到任何迭代，也没有迹象表明确实未迭代，发生在首次迭代之前还是之后未知。请给出与输出匹配的 iteration_pattern，或用 gpu_audit_probe.py 包装循环后重新探测："
         "起始即满应减小批大小，之后才满则多为输入更长、显存碎片或张量未释放。",
     ),
     "advice.out_of_memory.later": (

@@ -72,6 +72,26 @@ def format_number(value):
     return ("%.2f" % value).rstrip("0").rstrip(".") if abs(value) < 1000 else "%.0f" % value
 
 
+_TIMES = (("d", " 天", 86400), ("h", " 小时", 3600), ("min", " 分钟", 60), ("s", " 秒", 1))
+
+
+def format_duration(seconds, language="en"):
+    """Seconds in two units at most: 3 d 4 h, 12 min, 0.35 s."""
+    side = 1 if language == "zh" else 0
+    if not -LARGEST < seconds < LARGEST:
+        return str(seconds)
+    if abs(seconds) < 59.5:
+        return format_number(seconds) + (" 秒" if side else " s")
+    left, parts = int(round(abs(seconds))), []
+    for english, chinese, size in _TIMES:
+        amount, left = divmod(left, size)
+        if amount:
+            parts.append("%d%s" % (amount, chinese if side else " " + english))
+        if parts and (len(parts) == 2 or not amount):
+            break
+    return ("-" if seconds < 0 else "") + " ".join(parts)
+
+
 def format_value(value, unit="", language="en"):
     """`value` in its unit for people; None -> "-", words and lists as they are. Never raises on a JSON value."""
     if value is None:

@@ -56,6 +56,8 @@ def derive(state):
         return
     evidence = [_evidence(point, source) for point in reversed(found["points"])]
     state.value(EFFICIENCY, found["efficiency_fraction"], evidence)
+    if "superlinear" in found["notes"]:
+        state.values[EFFICIENCY]["note"] = "finding.superlinear"
     state.value(WORTH, _WORDS[found["worth_adding"]], evidence)
 
 

@@ -219,13 +219,18 @@ def _derive_rate(state, name, job_name, field):
             state.not_applicable(name, SILENT)
         return
     result = measurement["result"]
-    label = None if name == WRITE else _from_memory(result, job_name)
+    label = _from_memory(result, job_name)
+    if name == WRITE and label == "cached":
+        # What was written is synced at the end: a cache that answered reads says nothing of it.
+        label = None
     speed = amount(result, field)
     source = "storage_benchmark %s" % (text(measurement, "finished") or "?")
     if flag(result, "quick"):
         source += " (quick)"
     if (amount(result, "hosts_at_once") or 1) > 1:
         source += " (%d hosts at once)" % result["hosts_at_once"]
+    if text(_job(result, job_name), "buffered_label") == "buffered":
+        source += " (buffered)"
     if label:
         reason = "absent.memory" if label == "memory" else "absent.cached"
         state.unknown(name, reason, module="storage_benchmark", target=text(measurement, "target") or "?", job=job_name)
@@ -233,6 +238,14 @@ def _derive_rate(state, name, job_name, field):
         state.unknown(name, "absent.measurement_incomplete", module="storage_benchmark", field=field)
     else:
         state.value(name, speed, [{"what": field, "value": speed, "source": source}])
+
+
+def _labelled(state, name):
+    """Says of a figure that passes what of its measurement a reader must know: a quick look, reads through the page cache."""
+    source = str(state.values[name]["evidence"][0]["source"])
+    notes = [key for word, key in (("(quick)", "finding.quick"), ("(buffered)", "finding.buffered")) if word in source]
+    if notes:
+        state.values[name]["note"] = notes
 
 
 def _measured(entry, field):
@@ -252,6 +265,7 @@ def _ratio(state, name, measured):
         speed["value"] / needed["value"],
         [*speed["evidence"], {"what": "needed_bytes_per_second", "value": needed["value"], "source": needed["evidence"][0]["source"]}],
     )
+    _labelled(state, name)
 
 
 def _derive_headroom(state):
@@ -291,6 +305,7 @@ def _derive_stall(state):
             {"what": "checkpoint_interval_seconds", "value": minutes * 60, "source": "workload form"},
         ],
     )
+    _labelled(state, STALL)
 
 
 def _derive_medium(state):
@@ -322,6 +337,7 @@ def _derive_differences(state):
         state.not_applicable(DIFFERENCES, SILENT)
         return
     result, shape = measurement["result"], sample_shape(state.form)
+    source = "storage_benchmark %s" % (text(measurement, "finished") or "?")
     name = "small_files" if shape["layout"] == "files" and _job(result, "small_files") else "dataset_read"
     job = _job(result, name)
     if not job or not any(value for key, value in shape.items() if key != "layout"):
@@ -334,7 +350,7 @@ def _derive_differences(state):
     evidence = [
         ("%s %s" % (name, what), "%s (%s: %s)" % (tested, "guide" if what in _GUIDE else "form", wanted)) for what, tested, wanted in found
     ]
-    state.value(DIFFERENCES, len(found), [{"what": what, "value": value, "source": "storage_benchmark"} for what, value in evidence])
+    state.value(DIFFERENCES, len(found), [{"what": what, "value": value, "source": source} for what, value in evidence])
 
 
 _GUIDE = ("guide_job", "runtime_seconds")

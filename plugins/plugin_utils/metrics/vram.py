@@ -106,12 +106,16 @@ def _derive_peak(state):
         if text(entry, "uuid") in mig and not (text(entry, "mig_uuid") or flag(entry, "mig")):
             continue
         judged.append((entry, _peak_of(entry)))
-    peaks = [(fraction, gpu_label(entry)) for entry, fraction in judged if fraction is not None]
+    peaks = [(fraction, gpu_label(entry), entry) for entry, fraction in judged if fraction is not None]
     if not peaks or len(peaks) < len(judged):
         state.unknown(name, "absent.measurement_incomplete", module="workload_probe", field="memory_used_peak_bytes")
         return
-    worst, label = max(peaks, key=lambda pair: pair[0])
-    _put_peak(state, worst, [{"what": label, "value": worst, "source": "workload_probe %s" % (text(measurement, "finished") or "?")}])
+    worst, label, entry = max(peaks, key=lambda peak: peak[0])
+    source = "workload_probe %s" % (text(measurement, "finished") or "?")
+    used = amount(entry, "memory_used_peak_bytes")
+    usable = amount(entry, "memory_total_bytes") - (amount(entry, "memory_reserved_bytes") or 0)
+    sizes = (("memory_used_peak_bytes", used), ("usable_bytes", usable))
+    _put_peak(state, worst, [{"what": "%s %s" % (label, what), "value": size, "source": source} for what, size in sizes])
 
 
 def _put_peak(state, worst, evidence):

@@ -7,7 +7,8 @@ from __future__ import annotations
 from ..scaling import ScalingError, summarise
 from . import charts, line_charts
 from .clean import for_html, is_number
-from .figures import duration, human
+from ..numbers import format_duration as duration
+from .figures import human
 
 PEAK, PEAK_LIMIT, TARGET = "vram.peak_fraction", 0.80, (0.70, 0.80)
 # VRAM peak, utilisation, one epoch, data read speed, cost: the guide's five.

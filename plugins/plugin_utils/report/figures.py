@@ -11,20 +11,6 @@ from .clean import display, is_number
 _RATES = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s")
 
 
-def duration(seconds, language):
-    """Two units at most: 3 d 4 h, 12 min, 0.35 s."""
-    if abs(seconds) < 60:
-        return texts.text(language, "time_s", n=numbers.format_number(seconds))
-    left, parts = int(round(abs(seconds))), []
-    for key, size in (("time_d", 86400), ("time_h", 3600), ("time_min", 60), ("time_s", 1)):
-        amount, left = divmod(left, size)
-        if amount:
-            parts.append(texts.text(language, key, n=amount))
-        if parts and (len(parts) == 2 or not amount):
-            break
-    return ("-" if seconds < 0 else "") + " ".join(parts)
-
-
 def link_rate(bits):
     """Bits per second as the port is called: 25 Gbit/s."""
     size, index = float(bits), 0
@@ -47,7 +33,7 @@ def human(value, unit, language):
     if not is_number(value):
         return display(numbers.format_value(value, unit, language))
     if unit == "seconds":
-        return duration(value, language)
+        return numbers.format_duration(value, language)
     if unit == "bits_per_second":
         return link_rate(value)
     if unit in numbers.UNITS:

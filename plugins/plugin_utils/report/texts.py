@@ -149,10 +149,6 @@ _TEXTS = {
     "yes": ("yes", "是"),
     "no": ("no", "否"),
     "none": ("none", "无"),
-    "time_d": ("{n} d", "{n} 天"),
-    "time_h": ("{n} h", "{n} 小时"),
-    "time_min": ("{n} min", "{n} 分"),
-    "time_s": ("{n} s", "{n} 秒"),
     "md_counts": ("Verdicts", "结论"),
     "md_findings": ("Findings that aren't a pass", "未通过的发现"),
     "md_left_out": (

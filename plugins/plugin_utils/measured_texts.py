@@ -1,0 +1,186 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a finding on a measurement says after its figure and limit: what was seen, in units for people, and when it was measured."""
+
+from __future__ import annotations
+
+import re
+
+from . import messages, numbers
+
+# (metric or "", name of the evidence) -> (English, Chinese, unit). {v} is the value, {gpu} the GPU before the name.
+# A text that begins with ~ goes on with the sentence before it. None: said already by the figure itself.
+_PHRASES = {
+    ("storage.small_file_headroom_ratio", "small_file_bytes_per_second"): ("small files are read at {v}", "小文件读取 {v}", "bytes_per_second"),
+    ("storage.read_headroom_ratio", "small_file_bytes_per_second"): ("small files are read at {v}", "小文件读取 {v}", "bytes_per_second"),
+    ("storage.read_headroom_ratio", "read_bytes_per_second"): ("the storage reads {v}", "存储顺序读取 {v}", "bytes_per_second"),
+    ("", "needed_bytes_per_second"): ("~where the GPUs take {v}", "~，GPU 需要 {v}", "bytes_per_second"),
+    ("", "checkpoint_write_bytes_per_second"): ("checkpoints are written at {v}", "检查点写入 {v}", "bytes_per_second"),
+    ("", "checkpoint_seconds"): ("~, so one takes {v}", "~，单个耗时 {v}", "seconds"),
+    ("", "checkpoint_interval_seconds"): ("~of every {v}", "~，每 {v}写一次", "seconds"),
+    ("", "together_bytes_per_second"): ("{v} while several hosts read at once", "多主机同时读取时 {v}", "bytes_per_second"),
+    ("", "alone_bytes_per_second"): ("{v} with this host alone", "单独读取时 {v}", "bytes_per_second"),
+    ("vram.peak_fraction", "memory_used_peak_bytes"): ("{gpu} peaked at {v}", "{gpu} 峰值 {v}", "bytes"),
+    ("vram.peak_fraction", "framework_peak_bytes"): (
+        "the framework says that it used {v} on {gpu}", "框架自报在 {gpu} 上使用 {v}", "bytes"),
+    ("vram.peak_fraction", "usable_bytes"): ("~of {v} usable", "~（可用 {v}）", "bytes"),
+    ("", "memory_used_peak_bytes"): ("{gpu} had {v} in use at most", "{gpu} 最多占用 {v}", "bytes"),
+    ("", "memory_other_bytes"): ("{gpu}: {v} held by others", "{gpu}：其他进程占用 {v}", "bytes"),
+    ("", "peak_rss_bytes"): ("the job had {v} of RAM at most", "作业内存峰值 {v}", "bytes"),
+    ("compute.gpu_idle_fraction", ""): ("longest on {gpu}", "最长为 {gpu}", "fraction"),
+    ("memory.swap_bytes_per_second", "swap_bytes_per_second"): None,
+    ("workload.data_wait_fraction", "data_wait_fraction"): None,
+    ("workload.data_side", "gpu_utilization_mean_fraction"): ("the GPUs were busy {v} of the time", "GPU 平均利用率 {v}", "fraction"),
+    ("workload.data_side", "gpu_utilization_p10_fraction"): ("~(from {v}", "~（波动 {v}", "fraction"),
+    ("workload.data_side", "gpu_utilization_p90_fraction"): ("~to {v})", "~ 至 {v}）", "fraction"),
+    ("workload.data_side", "data_wait_fraction"): ("the job waited for data {v} of it", "作业 {v} 的时间在等数据", "fraction"),
+    ("workload.data_side", "cpu_busy_fraction"): ("host CPU {v} busy", "主机 CPU 利用率 {v}", "fraction"),
+    ("workload.data_side", "cpu_busiest_core_fraction"): ("~, its busiest core {v}", "~，最忙的核 {v}", "fraction"),
+    ("workload.data_side", "cpu_iowait_fraction"): ("I/O wait {v}", "I/O 等待 {v}", "fraction"),
+    ("workload.data_side", "read_bytes_per_second"): ("the job read {v}", "作业读取 {v}", "bytes_per_second"),
+    ("", "exit_code"): ("exit code {v}", "退出码 {v}", ""),
+    ("", "signal"): ("ended by signal {v}", "被信号 {v} 终止", ""),
+    ("", "iterations"): ("{v} iterations done", "已完成 {v} 次迭代", ""),
+    ("", "error"): ("it said: {v}", "报错：{v}", ""),
+    ("", "output"): ("its output: {v}", "输出：{v}", ""),
+}
+_DIFFERENCES = {
+    "block_size_bytes": ("blocks of {tested} {by} {wanted}", "块大小 {tested}（{by} {wanted}）", "bytes"),
+    "file_size_bytes": ("files of {tested} {by} {wanted}", "文件大小 {tested}（{by} {wanted}）", "bytes"),
+    "file_count": ("{tested} files {by} {wanted}", "文件数 {tested}（{by} {wanted}）", "number"),
+    "engine": ("engine {tested} {by} {wanted}", "引擎 {tested}（{by} {wanted}）", ""),
+    "quick": ("only a quick first look", "仅为快速初测", ""),
+    "runtime_seconds": ("too short: {tested} {by} {wanted}", "时间过短：{tested}（{by} {wanted}）", "seconds"),
+    "guide_job": ("another job than the audit guide's", "不是审计指南规定的作业", ""),
+}
+_BY = {"form": ("where the form says", "表单为"), "guide": ("where the guide asks for", "指南要求")}
+_MEASURED = re.compile(r"(?:storage_benchmark|workload_probe)(?:\.scaling)? (\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*((?: \([a-z0-9 ]+\))*)$")
+_UNTIMED = re.compile(r"(?:storage_benchmark|workload_probe)\b")
+_DIFFERENCE = re.compile(r"(\w+) (\w+)")
+_SECONDS = re.compile(r"(?:too short: )?(\S+) s")
+_TESTED = re.compile(r"(.+) \((form|guide): (.+)\)", re.S)
+_CAPPED = re.compile(r"(.+): (thermal|power_brake|power_limit|power_limit_lowered)")
+_SCALED = re.compile(r"(\d+) GPU: (\S+) s, (\S+) x(?:, serial fraction (\S+))?")
+_LABELS = {
+    "quick": ("a quick first look", "快速初测"),
+    "buffered": ("through the page cache (buffered)", "经页缓存（buffered）"),
+}
+_HOSTS = ("{n} hosts at once", "{n} 台主机同时读取")
+_WHEN = ("Measured {day} {time} UTC{labels}.", "测于 {day} {time} UTC{labels}。")
+_CAPPED_TEXT = ("{gpu}: {word}, {v} of the time", "{gpu}：{word}，占 {v} 的时间")
+_SCALED_TEXT = ("{n} GPUs: {seconds}, {speedup} times as fast ({v} each)", "{n} 个 GPU：{seconds}，加速 {speedup} 倍（效率 {v}）")
+_SCALED_BASE = ("{n} GPU: {seconds}", "{n} 个 GPU：{seconds}")
+_SERIAL = ("serial fraction {shares}", "串行比例 {shares}")
+_SERIAL_ON = ("{v} on {n} GPUs", "{n} 个 GPU 时 {v}")
+
+
+def told(metric, evidence, language):
+    """The sentences after "title: actual; required: limit." of a finding on a measurement, None where its evidence isn't one.
+
+    `evidence` is the metric's: [{"what", "value", "source"}]. Every name that the measurements' metrics use has its phrase here.
+    """
+    if not metric.startswith("scaling.") and not any(isinstance(entry.get("source"), str) and _UNTIMED.match(entry["source"]) for entry in evidence):
+        return None
+    side = 1 if language == "zh" else 0
+    if metric.startswith("scaling."):
+        parts = _scaling(evidence, side, language)
+    else:
+        parts = [_phrase(metric, entry, side, language) for entry in evidence]
+    said = ""
+    for part in parts:
+        if part and part.startswith("~") and said:
+            said += ("" if side or part[1] == "," else " ") + part[1:]
+        elif part:
+            said += (("；" if side else "; ") if said else "") + part.lstrip("~")
+    said = said[:1].upper() + said[1:]
+    said += ("。" if side else ".") if said else ""
+    return ("" if side else " ").join(text for text in (said, _when(evidence, side)) if text)
+
+
+def measured_at(source):
+    """(day, time, [labels]) of a piece of evidence that a measuring module gave, None for any other. Labels as they are stored."""
+    match = _MEASURED.match(source) if isinstance(source, str) else None
+    return (match[1], match[2], re.findall(r"\(([^)]*)\)", match[3])) if match else None
+
+
+def label(word, language):
+    """A label of a measurement ("quick", "buffered", "4 hosts at once") for people."""
+    side = 1 if language == "zh" else 0
+    hosts = re.fullmatch(r"(\d+) hosts at once", word)
+    return _HOSTS[side].format(n=hosts[1]) if hosts else _LABELS.get(word, (word, word))[side]
+
+
+def _when(evidence, side):
+    found = [measured_at(entry.get("source")) for entry in evidence]
+    found = [entry for entry in found if entry]
+    if not found:
+        return ""
+    labels = list(dict.fromkeys(word for entry in found for word in entry[2]))
+    shown = "".join(("，" if side else ", ") + label(word, "zh" if side else "en") for word in labels)
+    return _WHEN[side].format(day=found[0][0], time=found[0][1], labels=shown)
+
+
+def _shown(value, unit, language):
+    if unit == "seconds" and numbers.is_number(value):
+        return numbers.format_duration(value, language)
+    if unit == "number" and numbers.is_whole(value):
+        return format(value, ",")
+    return " ".join(numbers.format_value(value, unit, language).split())
+
+
+def _phrase(metric, entry, side, language):
+    what, value = str(entry["what"]), entry["value"]
+    capped = _CAPPED.fullmatch(what)
+    if capped:
+        word = messages.word(language, capped[2])
+        return _CAPPED_TEXT[side].format(gpu=capped[1], word=word, v=_shown(value, "fraction", language))
+    if metric == "storage.benchmark_differences":
+        return _difference(what, value, side, language)
+    gpu, _space, name = what.rpartition(" ")
+    if what.startswith("GPU ") and (metric, name) not in _PHRASES and ("", name) not in _PHRASES:
+        gpu, name = what, ""
+    key = (metric, name) if (metric, name) in _PHRASES else ("", name)
+    if key not in _PHRASES:
+        return "%s: %s" % (what, _shown(value, "", language))
+    phrase = _PHRASES[key]
+    return phrase[side].format(v=_shown(value, phrase[2], language), gpu=gpu) if phrase else ""
+
+
+def _difference(what, value, side, language):
+    """One way in which a storage test differs: `what` is "job field", `value` "tested (form: wanted)"."""
+    field, tested = _DIFFERENCE.fullmatch(what), _TESTED.fullmatch(str(value))
+    if not field or not tested or field[2] not in _DIFFERENCES:
+        return "%s: %s" % (what, value)
+    phrase = _DIFFERENCES[field[2]]
+    bare = [_SECONDS.sub(r"\1", text) if phrase[2] == "seconds" else text for text in (tested[1], tested[3])]
+    figures = [_shown(_number(text), phrase[2], language) if phrase[2] else text for text in bare]
+    return field[1] + ("：" if side else ": ") + phrase[side].format(tested=figures[0], wanted=figures[1], by=_BY[tested[2]][side])
+
+
+def _number(text):
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+def _scaling(evidence, side, language):
+    """The points from the most GPUs down, then how the serial fraction goes."""
+    points = [(match, entry["value"]) for match, entry in ((_SCALED.fullmatch(str(entry["what"])), entry) for entry in evidence) if match]
+    parts = []
+    for number, (match, efficiency) in enumerate(points):
+        last = number == len(points) - 1
+        parts.append(
+            (_SCALED_BASE if last else _SCALED_TEXT)[side].format(
+                n=match[1], seconds=_shown(_number(match[2]), "seconds", language), speedup=match[3], v=_shown(efficiency, "fraction", language)
+            )
+        )
+    serial = [(match[1], match[4]) for match, _efficiency in reversed(points) if match[4]]
+    if serial:
+        ends = serial if len(serial) < 3 else [serial[0], serial[-1]]
+        shares = ("，" if side else ", ").join(_SERIAL_ON[side].format(n=count, v=share) for count, share in ends)
+        parts.append(_SERIAL[side].format(shares=shares))
+    return parts
