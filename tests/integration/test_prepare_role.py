@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -36,6 +38,41 @@ class Host:
     def versions(self):
         code = "import psutil, pynvml; print(psutil.__version__)"
         return subprocess.run([self.directory / "venv" / "bin" / "python", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+# Runs a command in a copy of this machine that is thrown away: what is installed and removed there never reaches the machine.
+COPY = """set -e; base=$1; prepared=$2; shift 2
+mount --make-rprivate /
+mount -t tmpfs none "$base"; mkdir "$base/upper" "$base/work" "$base/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$base/upper,workdir=$base/work" "$base/root"
+for folder in proc sys dev; do mount --rbind "/$folder" "$base/root/$folder"; done
+chroot "$base/root" sh -c "$prepared" >/dev/null 2>&1
+cd /; exec chroot "$base/root" "$@"
+"""
+NO_FIO = "apt-get remove -y fio; ! command -v fio"
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """`copied(prepared, check)`: the role with gpu_audit_prepare_fio in a copy of this machine in which `prepared` (shell) was run before;
+    twice, one run after the other. Gives the completed process; its last line of output is the fio there is then."""
+    if os.geteuid() != 0 or not shutil.which("apt-get") or not shutil.which("unshare"):
+        pytest.skip("needs root on a Debian machine")
+    host = Host(tmp_path)
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "gpu_audit_prepare_fio": True}
+    (tmp_path / "values.json").write_text(json.dumps(variables))
+
+    def go(prepared, *arguments, times=1):
+        (tmp_path / "copy").mkdir(exist_ok=True)
+        play = "%s -i host, prepare.yml -e @values.json %s || code=$?" % (BIN / "ansible-playbook", " ".join(arguments))
+        # Folders of a test may lie below a mount that an overlay of / doesn't show.
+        command = "cd %s && code=0; %s; fio --version 2>/dev/null || echo no fio; exit $code" % (tmp_path, "; ".join([play] * times))
+        done = run(["unshare", "-m", "sh", "-c", COPY, "sh", str(tmp_path / "copy"), prepared, "sh", "-c", command], tmp_path, host.environ)
+        if "PLAY RECAP" not in done.stdout:
+            pytest.skip("no copy of this machine can be made: " + (done.stderr or done.stdout)[-300:])
+        return done
+
+    return go
 
 
 def changed(done):
@@ -92,3 +129,39 @@ def test_a_folder_without_the_wheels_is_refused(tmp_path):
     done = host.prepare(gpu_audit_prepare_wheelhouse=str(tmp_path))
     assert done.returncode == 2 and "must hold one wheel of nvidia-ml-py and one of psutil" in done.stdout + done.stderr
     assert not host.directory.exists()
+
+
+def test_fio_is_installed_once_from_the_distribution(copied):
+    done = copied(NO_FIO, times=2)
+    if "Temporary failure resolving" in done.stdout or "Failed to fetch" in done.stdout:
+        pytest.skip("no mirror can be reached")
+    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("fio-3."), done.stdout
+    first, second = (part.partition("\n\n")[0] for part in done.stdout.split("PLAY RECAP")[1:])
+    assert "changed=0 " not in first and "changed=0 " in second
+
+
+def test_fio_in_check_mode_is_only_announced(copied):
+    done = copied(NO_FIO, "--check")
+    assert done.returncode == 0 and "changed=1 " in done.stdout and done.stdout.splitlines()[-1] == "no fio", done.stdout
+
+
+def test_a_machine_without_package_lists_fetches_them_first(copied):
+    empty = NO_FIO + "; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin"
+    done = copied(empty, "--check")
+    assert done.returncode == 0 and "Without --check they are fetched anew" in done.stdout, done.stdout
+    done = copied(empty)
+    if "Failed to update apt cache" in done.stdout or "Failed to fetch" in done.stdout:
+        pytest.skip("no mirror can be reached")
+    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("fio-3."), done.stdout
+
+
+def test_an_fio_that_is_there_is_left_alone(copied):
+    done = copied(NO_FIO + "; printf '#!/bin/sh\\necho fio-3.99\\n' > /usr/local/bin/fio; chmod +x /usr/local/bin/fio")
+    assert done.returncode == 0 and "changed=0 " in done.stdout and done.stdout.splitlines()[-1] == "fio-3.99", done.stdout
+
+
+def test_a_distribution_without_fio_is_told_how_to_get_it(copied):
+    done = copied(NO_FIO + "; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /etc/apt/sources.list /etc/apt/sources.list.d/*")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 2 and "fio couldn't be installed on this host: no" in said.replace("host: No", "host: no"), done.stdout
+    assert "measure_storage_fio" in said and "Traceback" not in done.stdout + done.stderr
