@@ -102,13 +102,13 @@ TABLE = {
         "最近一次 {module} 的命令未能启动，无法据此判断。",
     ),
     "absent.probe_ended": (
-        "The command of the last {module} ended as {outcome} and no iteration of it was counted, so what it used by then isn't known to be "
-        "what the job needs.",
+        "The command of the last {module} ended as {outcome} and no iteration of it was counted, so what it used by then isn't known to "
+        "be what the job needs.",
         "最近一次 {module} 的命令以 {outcome} 结束，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.failed": (
-        "The probed command failed with exit code {exit_code} and no iteration of it was counted, so what it used by then isn't known to be "
-        "what the job needs.",
+        "The probed command failed with exit code {exit_code} and no iteration of it was counted, so what it used by then isn't known to "
+        "be what the job needs.",
         "被探测的命令以退出码 {exit_code} 失败，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.signal": (
@@ -181,8 +181,8 @@ TABLE = {
         "增加可用的主机内存，或降低作业的内存占用（减少加载进程、缩小缓存），再重新探测。",
     ),
     "answer.probe_ended.timeout": (
-        "Raise timeout_seconds, and let iterations be counted (iteration_pattern, progress_file or the helper gpu_audit_probe.py), then probe "
-        "again.",
+        "Raise timeout_seconds, and let iterations be counted (iteration_pattern, progress_file or the helper gpu_audit_probe.py), then "
+        "probe again.",
         "提高 timeout_seconds，并让迭代可被计数（iteration_pattern、progress_file 或辅助文件 gpu_audit_probe.py），再重新探测。",
     ),
     "answer.probe_ended.hang": (
@@ -250,8 +250,8 @@ TABLE = {
         "命令未能启动。请检查探测所用的程序、工作目录、用户和环境变量。",
     ),
     "advice.outcome.timeout": (
-        "The time limit came before the command ended or had made the iterations asked for. Raise timeout_seconds or ask for fewer iterations. "
-        "Where none was counted although it made some, give an iteration_pattern that matches its output.",
+        "The time limit came before the command ended or had made the iterations asked for. Raise timeout_seconds or ask for fewer "
+        "iterations. Where none was counted although it made some, give an iteration_pattern that matches its output.",
         "命令结束或完成所要求的迭代数之前已到时间上限。请提高 timeout_seconds 或减少迭代数。若命令已有迭代却未被计数，请给出与其输出匹配的 iteration_pattern。",
     ),
     "advice.outcome.hang": (
@@ -270,8 +270,9 @@ TABLE = {
         "首次迭代前显存已满。将批大小（或序列长度）减半后重跑；跑通后再逐步增大，直到峰值落在 0.70 至 0.80。若单个样本也放不下：启用激活检查点、更低精度、分片，或换用显存更大的 GPU。",
     ),
     "advice.out_of_memory.moment_unknown": (
-        "The VRAM ran full; whether before or after the first iteration isn't known: none was counted, and nothing shows that none was made. "
-        "Give an iteration_pattern that matches the output, or wrap the loop with gpu_audit_probe.py, and probe again: full at the start asks for a smaller batch, full later points to "
+        "The VRAM ran full; whether before or after the first iteration isn't known: none was counted, and nothing shows that none was "
+        "made. Give an iteration_pattern that matches the output, or wrap the loop with gpu_audit_probe.py, and probe again: full at the "
+        "start asks for a smaller batch, full later points to "
         "longer inputs, fragmentation or tensors that are kept.",
         "显存已用尽；未计到任何迭代，也没有迹象表明确实未迭代，发生在首次迭代之前还是之后未知。请给出与输出匹配的 iteration_pattern，或用 gpu_audit_probe.py 包装循环后重新探测："
         "起始即满应减小批大小，之后才满则多为输入更长、显存碎片或张量未释放。",

@@ -46,7 +46,8 @@ RUN = """
 import json, sys
 from gpu_audit_utils.measure import probe
 try:
-    print(json.dumps(probe.run(json.loads(sys.argv[1]), unread=lambda: False)))
+    given = sys.argv[1] if sys.argv[1][0] == "{" else open(sys.argv[1]).read()
+    print(json.dumps(probe.run(json.loads(given), unread=lambda: False)))
 except probe.ProbeError as error:
     print(json.dumps({"probe_error": str(error)}))
 """
@@ -70,8 +71,12 @@ class Lab:
                 "PYTHONPATH": str(self.folder / "package"), "TMPDIR": str(self.folder)}
 
     def start(self, argv, **options):
-        options = {"argv": argv, "interval_seconds": 0.1, **options}
-        return subprocess.Popen([sys.executable, "-c", RUN, json.dumps(options)], env=self.environment(), stdin=subprocess.DEVNULL,
+        given = json.dumps({"argv": argv, "interval_seconds": 0.1, **options})
+        if len(given) > 64 << 10:
+            # The kernel takes no longer word.
+            (self.folder / "options.json").write_text(given)
+            given = str(self.folder / "options.json")
+        return subprocess.Popen([sys.executable, "-c", RUN, given], env=self.environment(), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, argv, **options):

@@ -204,8 +204,8 @@ def slow_loader(clock, waits):
 def test_the_helper_tells_waiting_from_work(helper):
     for _batch in helper.probe(slow_loader(helper.clock, [0.5, 0.25])):
         helper.clock.now += 0.75
-    first, second, epoch = helper.told()
-    assert (first["seconds"], first["data_seconds"], second["seconds"], second["data_seconds"]) == (1.25, 0.5, 1.0, 0.25)
+    begun, first, second, epoch = helper.told()
+    assert begun == {"begun": True} and (first["seconds"], first["data_seconds"], second["seconds"], second["data_seconds"]) == (1.25, 0.5, 1.0, 0.25)
     assert epoch == {"epoch": 1, "seconds": 2.25}
 
 
@@ -231,48 +231,128 @@ def test_a_file_that_can_t_be_written_doesn_t_end_a_training(helper, tmp_path, c
     assert capsys.readouterr().err.count("gpu_audit_probe:") == 1
 
 
-def answer(mean, outcome="completed", uuids=8, gpus=8):
-    return {"measurement": {"outcome": outcome, "iteration_seconds": {"mean": mean}, "epoch_seconds": None, "notes": [], "gpus": [{}] * gpus},
-            "gpu_uuids": ["x"] * uuids, "started": "s"}
+class Torch:
+    """As much of PyTorch as the helper asks for, of a job that uses two GPUs."""
+
+    def __init__(self, broken=False):
+        self.cuda, self.broken, self.synchronised = self, broken, 0
+
+    def is_initialized(self):
+        return True
+
+    def device_count(self):
+        return 2
+
+    def synchronize(self):
+        self.synchronised += 1
+
+    def max_memory_allocated(self, number):
+        if self.broken:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return 1000 + number
+
+    def max_memory_reserved(self, number):
+        return 2000 + number
 
 
-def test_one_run_for_each_number_of_gpus():
-    asked = []
+class Size:
+    """Neither a number of JSON's nor a sequence: what other libraries have for a shape, and a count."""
 
-    def once(given):
-        asked.append((given["environment"]["CUDA_VISIBLE_DEVICES"], given["environment"]["GPU_AUDIT_GPU_COUNT"]))
-        return answer({"1": 1.0, "2": 1.1, "4": None}[asked[-1][1]], uuids=4)
-    result = probe.measure({"argv": ["x"], "gpu_counts": [4, 1, 2, 8]}, once)["measurement"]
-    assert asked == [("0", "1"), ("0,1", "2"), ("0,1,2,3", "4")]
-    assert result["scaling"] == {"basis": "step", "seconds": {"1": 1.0, "2": 1.1}}
-    assert result["notes"] == ["no time on 4 GPUs: the command told none", "not run on 8 GPUs: there are 4"]
+    def __float__(self):
+        return 32.0
 
 
-@pytest.mark.parametrize("environment, uuids, gpus, times", [
-    ({}, 0, 0, []), ({}, 1, 1, ["1"]), ({"CUDA_VISIBLE_DEVICES": "0,1"}, 1, 1, ["1"]), ({"CUDA_VISIBLE_DEVICES": "0,1"}, 0, 0, []),
-    ({"CUDA_VISIBLE_DEVICES": "MIG-a,MIG-b"}, 1, 2, ["1", "2"])])
-def test_no_time_on_gpus_that_are_not_there(environment, uuids, gpus, times):
-    asked = []
-
-    def once(given):
-        asked.append(given["environment"]["GPU_AUDIT_GPU_COUNT"])
-        return answer(1.0, uuids=uuids, gpus=gpus)
-    result = probe.measure({"argv": ["x"], "gpu_counts": [1, 2], "environment": environment}, once)["measurement"]
-    assert sorted(result["scaling"]["seconds"]) == times and asked == (times or ["1"])
-    assert len(result["notes"]) == 2 - len(times) and all("there are %d" % gpus in note or "there are %d" % uuids in note for note in result["notes"])
+def test_the_helper_in_a_loop_of_pytorch_s_kind(helper, monkeypatch):
+    torch = Torch()
+    monkeypatch.setitem(helper.sys.modules, "torch", torch)
+    for _batch in helper.probe([[1], [2]], samples=lambda batch: Size()):
+        helper.clock.now += 2.0
+    told = helper.told()
+    assert torch.synchronised == 2 and [line["samples"] for line in told if "samples" in line] == [32.0, 32.0]
+    assert {"framework": "torch", "memory_peak_bytes": 1001, "memory_reserved_bytes": 2001} in told
 
 
-def test_the_plan_has_an_end():
-    assert probe.plan({"argv": ["x"], "timeout_seconds": 100.0, "gpu_counts": [1, 2]})["seconds"] == 2 * (100 + 5 + probe.SPARE_SECONDS)
-    with pytest.raises(probe.ProbeError, match="run_as: there is no user"):
-        probe.plan({"argv": ["x"], "run_as": "nobody-here"})
+def test_the_helper_ends_no_training_whatever_a_batch_or_the_driver_is_like(helper, monkeypatch):
+    class Loader(list):
+        def __len__(self):
+            raise NotImplementedError
+
+    monkeypatch.setitem(helper.sys.modules, "torch", Torch(broken=True))
+    odd = [type("Batch", (), {"shape": shape})() for shape in (Size(), None, (), (None, 3), "x", {})]
+    assert len(list(helper.probe(Loader(odd)))) == len(odd)
+    assert [line["iteration"] for line in helper.told() if "iteration" in line] == [1, 2, 3, 4, 5, 6]
+    assert not [line for line in helper.told() if "framework" in line or "samples" in line]
 
 
-@pytest.mark.parametrize("pattern, lines, progress_file, expected", [
-    (None, [], False, None), (r"step \d+", [], False, True), (None, [], True, True), (None, ['{"iterations_per_epoch": 10}'], False, True),
-    (None, ['{"iteration": 1, "seconds": 1}'], False, False), (None, ['{"framework": "torch"}'], False, None)])
-def test_the_start_is_only_claimed_where_iterations_would_have_been_told(pattern, lines, progress_file, expected):
+@pytest.mark.parametrize("name", ["RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"])
+def test_one_process_of_a_job_tells_iterations(helper, monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    assert helper.Writer().first is False
+    monkeypatch.setenv(name, "0")
+    assert helper.Writer().first is True
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+TRACEBACK = ["Traceback (most recent call last):", '  File "/w/train.py", line 12, in <module>', '  File "/v/module.py", line 1501, in _call',
+             "    x = self.layer1(x)", '  File "/v/module.py", line 1511, in _call', "    x = self.layer2(x)"]
+
+
+def at_start(progress, seconds=20.0):
+    return probe_result._out_of_memory("oom_cuda", progress, 0, None, seconds)["at_start"]
+
+
+@pytest.mark.parametrize("pattern, printed, expected", [
+    (r"step \d+", [OOM], True), (r"step \d+", ["Loading checkpoint shards: 25%| 1/4", "Loading checkpoint shards: 50%| 2/4", OOM], True),
+    (r"step \d+", ["model has 7000 parameters", "seed 42", *TRACEBACK, OOM], True), (r"step \d+", ["begin", "begin", OOM], True),
+    (r"step \d+", ["it 1 loss 0.5", "it 2 loss 0.4", OOM], None), (r"step \d+", ["10%|# | 1/10 [00:01<00:09]", "20%|## | 2/10 [00:02<00:08]", OOM], None),
+    (r"step \d+", [OOM, "it 1", "it 2"], True), (r"step \d+", ["step 1", OOM], False), (None, [OOM], None),
+    (r"step \d+", [*TRACEBACK, "warned", "it 1", "it 2", OOM], None)])
+def test_a_pattern_that_matched_nothing_proves_a_start_only_where_no_iteration_can_have_been_printed(pattern, printed, expected):
     progress = probe_output.Progress(pattern)
+    for line in printed:
+        progress.line(line, 1.0)
+    assert at_start(progress) is expected
+    assert at_start(progress, 3600.0) is (None if expected else expected)
+
+
+@pytest.mark.parametrize("lines, expected", [
+    ([], None), (['{"iterations_per_epoch": 10}'], True), (['{"begun": true}'], True), (['{"iteration": 1, "seconds": 1}'], False),
+    (['{"framework": "torch"}'], None), (['{"step": 1}'], None), (["broken"], None), (['{"epoch": 1}'], False)])
+def test_the_start_is_only_claimed_where_iterations_would_have_been_told(lines, expected):
+    progress = probe_output.Progress()
     for line in lines:
         progress.json_line(line, 1.0)
-    assert probe_result._out_of_memory("oom_cuda", progress, progress_file, 0, None, 2.0)["at_start"] is expected
+    assert at_start(progress, 3600.0) is expected
+
+
+ASKED = {"iterations": None, "iteration_pattern": None, "progress_file": None}
+
+
+@pytest.mark.parametrize("asked, printed, file, words", [
+    ({}, ["x"], None, None), ({"iterations": 5}, ["x"], None, "give iteration_pattern or progress_file"),
+    ({"iteration_pattern": "step"}, ["a", "b"], None, "matched none of the 2 lines"), ({"iteration_pattern": "step"}, [], None, "printed nothing"),
+    ({"iteration_pattern": "step"}, ["step 1"], None, None), ({"progress_file": "p.jsonl"}, [], None, "progress_file p.jsonl: it isn't there"),
+    ({"progress_file": "p.jsonl"}, [], "", "nothing was appended"), ({"progress_file": "p.jsonl"}, [], '{"step": 1}\n', "none of its 1 lines"),
+    ({"progress_file": "p.jsonl"}, [], '{"iteration": 1}\n', None)])
+def test_what_kept_iterations_from_being_counted_is_named(tmp_path, asked, printed, file, words):
+    options, path = {**ASKED, **asked}, tmp_path / "p.jsonl"
+    progress = probe_output.Progress(options["iteration_pattern"])
+    for line in printed:
+        progress.line(line, 1.0)
+    if file is not None:
+        path.write_text(file)
+    follower = probe_output.Follower(str(path)) if options["progress_file"] else None
+    for line in follower.read() if follower else ():
+        progress.json_line(line, 1.0)
+    notes = probe_result.uncounted(options, progress, follower)
+    assert notes == [] if words is None else len(notes) == 1 and words in notes[0]
+
+
+def test_a_file_that_another_takes_the_place_of_is_read_from_its_start(tmp_path):
+    path, other = tmp_path / "x.jsonl", tmp_path / "y"
+    path.write_text("old\n")
+    follower = probe_output.Follower(str(path))
+    follower.start_at_end()
+    other.write_text("a longer first line\nsecond\n")
+    other.rename(path)
+    assert follower.read() == ["a longer first line", "second"] and follower.count == 2 and follower.why is None

@@ -243,12 +243,38 @@ def sleeping(root):
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"argv": ["/no/such"]}, "argv: no program /no/such"), ({"argv": ["no-such-program"]}, "no program no-such-program in PATH"),
-    ({"argv": ["/etc/passwd"]}, "/etc/passwd is not executable"), ({"argv": ["/bin/true"], "chdir": "/no/folder"}, "chdir: /no/folder: No such file"),
-    ({"argv": ["/bin/true"], "run_as": "nobody-here"}, "there is no user nobody-here")])
-def test_a_command_that_can_t_start_says_why(lab, options, words):
+    ({"argv": ["/no/such"]}, "argv: the command /no/such isn't there"),
+    ({"argv": ["no-such-program"]}, "argv: the command no-such-program isn't there, or isn't on PATH ("),
+    ({"argv": ["/etc/passwd"]}, "/etc/passwd may not be executed by user "), ({"argv": ["/etc"]}, "/etc is a folder, not a command"),
+    ({"argv": ["/bin/true"], "chdir": "/no/folder"}, "chdir: /no/folder isn't there: make the folder"),
+    ({"argv": ["/bin/true"], "chdir": "/etc/passwd"}, "chdir: /etc/passwd is no folder"),
+    ({"argv": ["/bin/true", "x" * (200 << 10)]}, "arguments and environment are longer than the kernel takes"),
+    ({"argv": ["/bin/true", "\ud800"]}, "not be written as UTF-8"),
+    ({"argv": ["/bin/true"], "run_as": "nobody-here"}, "there is no user nobody-here on this host: name one of its users")])
+def test_a_command_that_can_t_start_says_why_and_what_to_do(lab, options, words):
     result = lab.run(**options)["measurement"]
     assert result["outcome"] == "not_started" and words in result["error"]
+    assert "Errno" not in result["error"] and "Error:" not in result["error"] and "No such file" not in result["error"]
+
+
+@pytest.mark.parametrize("name, text, words", [
+    ("script", "#!/no/such/interpreter\n", "what its first line (#!) or its loader names is not"),
+    ("garbage", "\x7fELFnot really", "is no program that this host can run"), ("plain", "echo x\n", "is no program that this host can run")])
+def test_a_file_that_is_no_program_is_told_from_one_that_isn_t_there(lab, tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    (tmp_path / name).chmod(0o755)
+    assert words in lab.run([str(tmp_path / name)])["measurement"]["error"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a command as another user")
+def test_what_another_user_may_not_reach_is_said_with_his_name(lab, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "program").write_text("#!/bin/sh\n")
+    (closed / "program").chmod(0o755)
+    result = lab.run([str(closed / "program")], run_as="nobody", chdir="/")["measurement"]
+    assert "can't be reached by user nobody (permission denied on a folder above it)" in result["error"]
+    assert "may not be entered by user nobody" in lab.run(["/bin/true"], run_as="nobody", chdir=str(closed))["measurement"]["error"]
 
 
 @pytest.mark.parametrize("options, words", [

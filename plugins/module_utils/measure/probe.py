@@ -18,56 +18,13 @@ import time
 
 from ..sources.host_files import HostFiles
 from ..sources.run_program import read_scratch, scratch_file
-from . import probe_output, probe_tree
+from . import probe_plan, probe_tree
+from .probe_plan import ProbeError, check_options, plan
+
+__all__ = ["ProbeError", "check_options", "machine_id", "measure", "plan", "run"]
 
 GUARD_NAME = "gpu-audit-guard"
 MAX_ANSWER = 16 << 20
-DEFAULTS = {
-    "chdir": None, "environment": None, "run_as": None, "interval_seconds": 0.5, "timeout_seconds": 600.0, "run_seconds": None,
-    "iterations": None, "hang_seconds": 300.0, "grace_seconds": 5.0, "iteration_pattern": None, "epoch_pattern": None,
-    "memory_pattern": None, "progress_file": None, "iterations_per_epoch": None, "reserves": "auto", "output_tail_bytes": 4000,
-    "keep_command": False, "gpu_counts": None, "scaling_basis": "step"}
-# Opening the driver's library before, ending what is stuck after.
-SPARE_SECONDS = 45.0
-# name -> (least, most)
-_RANGES = {"interval_seconds": (0.1, 60), "timeout_seconds": (1, 7 * 86400), "run_seconds": (1, 7 * 86400), "iterations": (1, 10 ** 7),
-           "hang_seconds": (0, 7 * 86400), "grace_seconds": (0, 600), "iterations_per_epoch": (1, 10 ** 10),
-           "output_tail_bytes": (0, 65536)}
-
-
-class ProbeError(Exception):
-    """The probe can't be made; the text says what is wrong, where, and what to do."""
-
-
-def check_options(given):
-    """The options with their defaults; ProbeError (one sentence) for a wrong one."""
-    options = dict(DEFAULTS)
-    options.update({name: value for name, value in given.items() if value is not None})
-    argv = options.get("argv")
-    if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv) or not argv[0].strip():
-        raise ProbeError("argv: a list of words is needed, the program first, such as [python3, train.py]")
-    environment = options["environment"] or {}
-    if not isinstance(environment, dict) or any("=" in str(name) or not str(name) for name in environment):
-        raise ProbeError("environment: a map of names and values is needed")
-    options["environment"] = {str(name): "" if value is None else str(value) for name, value in environment.items()}
-    if any("\0" in word for word in argv + list(options["environment"]) + list(options["environment"].values())):
-        raise ProbeError("argv and environment can't hold NUL characters")
-    for name, (least, most) in _RANGES.items():
-        value = options[name]
-        if value is not None and not least <= value <= most:
-            raise ProbeError("%s: %g is not between %g and %g" % (name, value, least, most))
-    folder = options["chdir"] or "/"
-    if not os.path.isabs(folder):
-        raise ProbeError("chdir: %s is not an absolute path" % folder)
-    options["chdir"] = folder
-    counts = options["gpu_counts"]
-    if counts is not None and (not counts or len(set(counts)) != len(counts) or not all(1 <= count <= 1024 for count in counts)):
-        raise ProbeError("gpu_counts: different numbers of GPUs are needed, such as [1, 2, 4]")
-    try:
-        probe_output.Progress(options["iteration_pattern"], options["epoch_pattern"], options["memory_pattern"])
-    except probe_output.PatternError as error:
-        raise ProbeError(str(error))
-    return options
 
 
 def _unread():
@@ -85,63 +42,32 @@ def machine_id():
     return host.text_or("/etc/machine-id") or host.text_or("/var/lib/dbus/machine-id")
 
 
-def plan(given):
-    """{"seconds": how long the probe takes at most, "notes": [text]}; ProbeError for a wrong option. Starts nothing."""
-    options = check_options(given)
-    if options["run_as"]:
-        try:
-            probe_tree.account(options["run_as"])
-        except probe_tree.StartError as error:
-            raise ProbeError(str(error))
-    once = min(options["timeout_seconds"], options["run_seconds"] or options["timeout_seconds"]) + options["grace_seconds"] + SPARE_SECONDS
-    times = len(options["gpu_counts"] or (1,))
-    notes = []
-    if options["iterations"]:
-        notes.append("ends after %d iterations" % options["iterations"])
-    if times > 1:
-        notes.append("runs %d times, on %s GPUs" % (times, ", ".join("%d" % count for count in sorted(options["gpu_counts"]))))
-    return {"seconds": once * times, "bytes_written": None, "bytes_read": None, "notes": notes}
+def measure(given, probe_once=None, listed=None):
+    """The probe, or with `gpu_counts` one for each number of GPUs. -> the answer of run(), that of the largest number with `scaling`.
 
-
-def measure(given, probe_once=None):
-    """The probe, or with `gpu_counts` one for each number of GPUs. -> the answer of run(), that of the largest number with `scaling`."""
+    ProbeError, and nothing is run, where not even the smallest of the numbers is there.
+    """
     probe_once, options = probe_once or run, check_options(given)
     if not options["gpu_counts"]:
         return probe_once(given)
-    seconds, notes, answer, first, seen = {}, [], None, None, None
-    words = options["environment"].get("CUDA_VISIBLE_DEVICES")
-    for count in sorted(options["gpu_counts"]):
-        present = min((number for number in (len(words.split(",")) if words else None, seen) if number is not None), default=None)
-        if present is not None and count > present:
-            notes.append("not run on %d GPUs: there are %d" % (count, present))
-            continue
-        chosen = words.split(",")[:count] if words else ["%d" % number for number in range(count)]
+    counts, notes = probe_plan.counts_to_run(options, listed)
+    words = probe_plan.visible_words(options)
+    seconds, answer, first = {}, None, None
+    for count in counts:
+        chosen = words[:count] if words else ["%d" % number for number in range(count)]
         answer = probe_once(dict(given, environment=dict(options["environment"], CUDA_VISIBLE_DEVICES=",".join(chosen),
                                                          GPU_AUDIT_GPU_COUNT="%d" % count)))
-        first = first or answer
-        result, seen = answer["measurement"], _gpus_given(answer, bool(words))
-        if count > seen:
-            # Only the first run can come here: the GPUs are counted by running.
-            notes.append("no time on %d GPUs: there are %d" % (count, seen))
-            continue
+        first, result = first or answer, answer["measurement"]
         taken = result["epoch_seconds"] if options["scaling_basis"] == "epoch" else result["iteration_seconds"]["mean"]
         if result["outcome"] in ("completed", "stopped") and taken:
             seconds["%d" % count] = taken
         else:
-            notes.append("no time on %d GPUs: %s" % (count, "it ended as %s" % result["outcome"]
-                                                     if result["outcome"] not in ("completed", "stopped") else "the command told none"))
-    if answer is None:
-        raise ProbeError("gpu_counts: " + "; ".join(notes))
+            why = "the command told none" if result["outcome"] in ("completed", "stopped") else "it ended as %s" % result["outcome"]
+            notes.append("no time on %s: %s" % (probe_plan.gpus_text(count), why))
     answer["measurement"]["scaling"] = {"basis": options["scaling_basis"], "seconds": seconds}
     answer["measurement"]["notes"] += notes
     answer["started"] = first["started"]
     return answer
-
-
-def _gpus_given(answer, named):
-    """How many GPUs a run could have: those of the machine, or of those that CUDA_VISIBLE_DEVICES named the ones that are there."""
-    # Named instances (MIG) have an entry each; numbers choose whole GPUs.
-    return len(answer["measurement"]["gpus"]) if named else len(answer["gpu_uuids"] or ())
 
 
 def run(given, host=None, unread=_unread):
@@ -195,7 +121,11 @@ def _guard(options, answer, parent, host):
                     os.close(number)
                 except OSError:
                     pass
-        folder = _helper_folder(options)
+        try:
+            folder = _helper_folder(options)
+        except OSError as error:
+            _answer(answer, {"crash": "no folder for temporary files can be made (%s): free room in /tmp, or set TMPDIR" % error.strerror})
+            return
         own, watch = os.getpid(), os.fork()
         if watch == 0:
             _watch(options, os.path.join(folder, "progress.jsonl"), answer, own, host)
@@ -244,16 +174,20 @@ def _watch(options, helper_path, answer, parent, host):
     try:
         probe_tree.die_with(parent, signal.SIGTERM)
         from . import probe_watch
-        text = json.dumps(probe_watch.Watch(options, helper_path, host).run())
+        found = probe_watch.Watch(options, helper_path, host).run()
         # The guard may have been killed.
         shutil.rmtree(os.path.dirname(helper_path), ignore_errors=True)
     except BaseException as error:  # pylint: disable=broad-except
         # The caller tells it in one sentence; what the command left is ended by the guard.
         from ..host_facts import described
-        text = json.dumps({"crash": described(error)})
+        found = {"crash": described(error)}
     try:
-        data = text.encode("ascii")
-        while data:
-            data = data[os.write(answer, data):]
+        _answer(answer, found)
     finally:
         os._exit(0)
+
+
+def _answer(descriptor, found):
+    data = json.dumps(found).encode("ascii")
+    while data:
+        data = data[os.write(descriptor, data):]

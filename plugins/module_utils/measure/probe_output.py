@@ -40,6 +40,38 @@ _FRAMEWORK_LINES = (
     (re.compile(r"xla backend allocating \d+ bytes"), "jax"))
 
 
+# Lines that a program prints while it starts, alike but for their numbers, and yet no iterations.
+_STARTING = re.compile(
+    r"\W*(?:(?:info|debug|warning)\W+)?(?:loading|downloading|fetching|resolving|extracting|generating|filter|map|compiling)\b",
+    re.IGNORECASE)
+_TRACEBACK = "Traceback (most recent call last)"
+# A traceback's further lines, one rank's name in front or not.
+_INDENTED = re.compile(r"(?:\[\w+\]:)?\s{2,}")
+
+
+class Repetition(object):
+    """Whether a program's output holds lines that are alike but for their numbers, as one for each iteration would be."""
+
+    SHAPES = 400
+
+    def __init__(self):
+        self.seen, self.shapes, self._traceback = False, set(), False
+
+    def line(self, text):
+        if self.seen:
+            return
+        if _TRACEBACK in text:
+            self._traceback = True
+            return
+        self._traceback = self._traceback and bool(_INDENTED.match(text))
+        if self._traceback or _STARTING.match(text) or not re.search(r"\d", text):
+            return
+        shape = re.sub(r"[\W\d_]+", " ", text[:400])
+        # Where there are so many kinds of lines nothing can be told of them.
+        self.seen = shape in self.shapes or len(self.shapes) >= self.SHAPES
+        self.shapes.add(shape)
+
+
 class TooSlow(Exception):
     """A regular expression needs too long for a line."""
 
@@ -93,7 +125,9 @@ class Progress(object):
         self.source = None
         self.cuda_oom = self.host_oom = None
         self.frameworks_seen = set()
-        self.bad_lines = self.lines = 0
+        self.bad_lines = self.lines = self.printed = self.json_lines = 0
+        # What tells whether an iteration would have been noticed: a loop that says it began, lines that come again and again.
+        self.begun, self.repetition = False, Repetition()
         self.notes, self._matching_since = [], None
 
     def interrupt_slow(self, *_signal):
@@ -143,6 +177,7 @@ class Progress(object):
     def line(self, text, moment):
         """One line of output. -> whether it was progress."""
         found = False
+        self.printed += 1
         for match in self._matches("iteration_pattern", text):
             groups = match.groupdict()
             milliseconds = number(groups.get("milliseconds"))
@@ -156,6 +191,8 @@ class Progress(object):
             value = number((value or "").replace(",", ""))
             if value is not None:
                 self.framework_peak = max(self.framework_peak or 0, int(value * UNITS[unit]))
+        if not self.iterations and self.cuda_oom is None and self.host_oom is None:
+            self.repetition.line(text)
         self.look_for_oom(text)
         if self.lines < FRAMEWORK_LINES:
             self.lines += 1
@@ -180,6 +217,8 @@ class Progress(object):
         if not isinstance(value, dict):
             self.bad_lines += 1
             return False
+        self.json_lines += 1
+        self.begun = self.begun or value.get("begun") is True
         peak, reserved = number(value.get("memory_peak_bytes")), number(value.get("memory_reserved_bytes"))
         if peak is not None:
             self.framework_peak = max(self.framework_peak or 0, int(peak))
@@ -189,7 +228,7 @@ class Progress(object):
             self.framework = value["framework"][:40]
         per_epoch = number(value.get("iterations_per_epoch"))
         if per_epoch:
-            self.per_epoch = int(per_epoch)
+            self.per_epoch, self.begun = int(per_epoch), True
         said = number(value.get("time"))
         if "iteration" in value:
             self._iteration(moment if said is None else said, number(value.get("seconds")), number(value.get("data_seconds")),
@@ -231,35 +270,49 @@ class Lines(object):
 
 
 class Follower(object):
-    """Reads what was appended to a file since the last look; a file that isn't there yet, or is no regular one, has nothing."""
+    """Reads what was appended to a file since the last look; a file that isn't there yet, or is no regular one, has nothing.
+
+    `why`: why the last look found nothing to read from, None where it could be read; `count`: lines that came.
+    """
 
     def __init__(self, path):
         self.path, self.at, self.lines = path, 0, Lines(0)
+        self.why, self.count, self.file = "it isn't there", 0, None
 
     def start_at_end(self):
         """What an earlier run left in the file doesn't count."""
         try:
-            self.at = os.stat(self.path).st_size
-        except OSError:
+            about = os.stat(self.path)
+            self.at, self.file = about.st_size, (about.st_dev, about.st_ino)
+        except (OSError, ValueError):
             self.at = 0
 
     def read(self, limit=1 << 20):
         import stat
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            self.why = "it isn't there" if isinstance(error, FileNotFoundError) else getattr(error, "strerror", None) or str(error)
             return []
         try:
             about = os.fstat(descriptor)
             if not stat.S_ISREG(about.st_mode):
+                self.why = "it is no regular file"
                 return []
-            if about.st_size < self.at:
-                # Written anew.
+            if about.st_size < self.at or self.file not in (None, (about.st_dev, about.st_ino)):
+                # Written anew, or another file in its place.
                 self.at, self.lines = 0, Lines(0)
+            self.file = about.st_dev, about.st_ino
             data = os.pread(descriptor, limit, self.at)
-        except OSError:
+        except OSError as error:
+            self.why = error.strerror or str(error)
             return []
         finally:
             os.close(descriptor)
+        self.why = None
         self.at += len(data)
-        return self.lines.feed(data)
+        return self.counted(self.lines.feed(data))
+
+    def counted(self, lines):
+        self.count += len(lines)
+        return lines

@@ -13,6 +13,8 @@ from .sampler_series import percentile
 # An iteration's first times hold what happens once (compiling, starting workers).
 WARM_UP = 1
 NEEDED_FOR_WARM_UP = 5
+# Later than this an out-of-memory without a counted iteration is not called one at the start: the output may only not tell of iterations.
+AT_START_SECONDS = 120.0
 
 
 def iteration_figures(progress):
@@ -115,7 +117,7 @@ def build(watch, hello, seen, facts):
         "outcome": outcome, "error": seen["error"], "exit_code": seen["exit_code"], "signal": seen["signal_name"],
         "stopped_for": seen["stop"], "duration_seconds": round(seconds, 3), "window": window_name,
         "window_seconds": round(window.seconds, 1),
-        "out_of_memory": _out_of_memory(outcome, progress, bool(options.get("progress_file")), kills, where, seconds)}
+        "out_of_memory": _out_of_memory(outcome, progress, kills, where, seconds, watch.oom_after)}
     result.update(figures)
     result.update(_read_figures(summary, facts, watch.output.total))
     result.update({
@@ -147,19 +149,46 @@ def build(watch, hello, seen, facts):
             "finished_at": _moment(time.time())}
 
 
-def _at_start(progress, progress_file):
-    """Whether no iteration was done; null where nothing would have told one."""
-    told = progress.source is not None or progress.iteration_pattern is not None or progress.per_epoch is not None or progress_file
-    return progress.iterations == 0 if told else None
+def _at_start(progress, seconds):
+    """Whether no iteration was made by then: True only where one would have been noticed, null where that isn't known.
+
+    The helper says that its loop began. Of an iteration_pattern that matched nothing it isn't known whether it is right: it is believed
+    where memory ran out within AT_START_SECONDS and the output has no lines that are alike but for their numbers. Of a JSON-lines
+    file without iterations nothing follows.
+    """
+    if progress.iterations or progress.epoch_at is not None:
+        return False
+    if progress.begun:
+        return True
+    if progress.iteration_pattern is None or progress.repetition.seen or seconds > AT_START_SECONDS:
+        return None
+    return True
 
 
-def _out_of_memory(outcome, progress, progress_file, kills, where, seconds):
-    """What is known about an end for lack of memory; null where it was none."""
+def _out_of_memory(outcome, progress, kills, where, seconds, after=None):
+    """What is known about an end for lack of memory; null where it was none. `after`: seconds until the output said so, if it did."""
     if outcome not in ("oom_cuda", "oom_host"):
         return None
-    return {"at_start": _at_start(progress, progress_file), "seconds": round(seconds, 1), "kills": kills,
+    return {"at_start": _at_start(progress, seconds if after is None else after), "seconds": round(seconds, 1), "kills": kills,
             "source": where if outcome == "oom_host" else "output",
             "line": clean_text((progress.cuda_oom if outcome == "oom_cuda" else progress.host_oom) or "", 300) or None}
+
+
+def uncounted(options, progress, follower):
+    """Why no iteration was counted, [] where some were or nobody asked. `follower`: of the JSON-lines file, null without one."""
+    if progress.iterations or not (options["iterations"] or options["iteration_pattern"] or follower is not None):
+        return []
+    why = []
+    if options["iteration_pattern"] and progress.iteration_pattern is not None:
+        why.append("the command printed nothing" if not progress.printed else
+                   "iteration_pattern matched none of the %d lines of output: compare it with output_tail" % progress.printed)
+    if follower is not None:
+        words = ("%s" % follower.why if follower.why else "nothing was appended to it" if not follower.count else
+                 "none of its %d lines is a JSON object with the key iteration" % follower.count)
+        why.append("progress_file %s: %s" % (options["progress_file"], words))
+    if not why and not options["iteration_pattern"]:
+        why.append("give iteration_pattern or progress_file, or wrap the loop with the helper gpu_audit_probe.py")
+    return ["no iteration was counted" + (": " + "; ".join(why) if why else "")]
 
 
 def _notes(watch, hello, seen, summary, visible):
@@ -168,8 +197,8 @@ def _notes(watch, hello, seen, summary, visible):
         notes.append("%d processes were still running when the command ended, and were ended" % seen["left_running"])
     if seen["left"]:
         notes.append("processes that not even SIGKILL ends: %s" % ", ".join("%d" % pid for pid in seen["left"][:20]))
-    if options["iterations"] and not progress.iterations and not seen["error"]:
-        notes.append("no iteration was seen: neither iteration_pattern nor JSON lines told one")
+    if not seen["error"]:
+        notes += uncounted(options, progress, watch.followers[1] if len(watch.followers) > 1 else None)
     if progress.bad_lines:
         notes.append("%d lines of the progress files are no JSON objects" % progress.bad_lines)
     if progress.cuda_oom and seen["exit_code"] == 0:

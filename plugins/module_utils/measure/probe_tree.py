@@ -9,8 +9,10 @@ the whole workload, double-forked daemons included. No cgroup is made and nothin
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
+import stat
 import time
 
 from ..sources.host_files import HostFiles
@@ -151,8 +153,8 @@ def account(name):
     import pwd
     try:
         entry = pwd.getpwnam(name)
-    except KeyError:
-        raise StartError("run_as: there is no user %s on this host" % name)
+    except (KeyError, ValueError):
+        raise StartError("run_as: there is no user %s on this host: name one of its users, or leave run_as out" % name)
     if os.geteuid() not in (0, entry.pw_uid):
         raise StartError("run_as: only root can start a command as %s; set become: true" % name)
     return entry
@@ -160,23 +162,74 @@ def account(name):
 
 def find_program(name, environment, folder):
     """The path that execve takes. StartError in plain words where there is none."""
+    search = environment.get("PATH", os.defpath)
     if "/" in name:
         places = [os.path.join(folder, name)]
     else:
-        places = [os.path.join(part or ".", name) for part in environment.get("PATH", os.defpath).split(":")]
-    found = None
+        places = [os.path.join(part or ".", name) for part in search.split(":")]
+    found, closed = None, None
     for place in places:
-        if os.path.isfile(place):
-            found = found or place
-            if os.access(place, os.X_OK):
-                return place
-    if found:
-        raise StartError("argv: %s is not executable" % found)
+        try:
+            kind = os.stat(place).st_mode
+        except OSError as error:
+            closed = closed or (place if error.errno == errno.EACCES else None)
+            continue
+        found = found or (place, kind)
+        if stat.S_ISREG(kind) and os.access(place, os.X_OK):
+            return place
     said = said_name(name)
     if said != name:
         raise StartError("argv: no program has the name that begins with %s: give a list of words, the program first, and variables in "
                          "environment" % said)
-    raise StartError("argv: no program %s%s" % (name, "" if "/" in name else " in PATH (%s)" % environment.get("PATH", os.defpath)))
+    if found and stat.S_ISDIR(found[1]):
+        raise StartError("argv: %s is a folder, not a command: give the program in it" % found[0])
+    if found:
+        raise StartError("argv: %s may not be executed by %s: make it executable (chmod +x), or put what runs it in front, such as "
+                         "[python3, train.py]" % (found[0], _own_name()))
+    if closed:
+        raise StartError("argv: %s can't be reached by %s (permission denied on a folder above it): open the folder, or set run_as"
+                         % (closed, _own_name()))
+    if "/" in name:
+        raise StartError("argv: the command %s isn't there: give the path that it has on this host" % places[0])
+    raise StartError("argv: the command %s isn't there, or isn't on PATH (%s): give its whole path, set PATH in environment, or install it"
+                     % (name, search))
+
+
+def _own_name():
+    import pwd
+    try:
+        return "user %s" % pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return "user %d" % os.geteuid()
+
+
+# What execve(2) and chdir(2) mean by their errors, for the one who wrote the command.
+_WORDS = {
+    ("argv", errno.ENOENT): "is there, but what its first line (#!) or its loader names is not: see `file` and `head -1` of it",
+    ("argv", errno.ENOEXEC): "is no program that this host can run: a script needs a first line such as #!/bin/sh, a binary this processor",
+    ("argv", errno.EACCES): "may not be executed by {user}: it, or what its first line names, isn't executable, or its file system is "
+                            "mounted noexec",
+    ("argv", errno.E2BIG): "can't be started: arguments and environment are longer than the kernel takes (a word at most 128 KiB): hand "
+                           "long lists over in a file",
+    ("argv", errno.ETXTBSY): "is being written to at this moment: start again when that has ended",
+    ("chdir", errno.ENOENT): "isn't there: make the folder, or give the one that the command runs in",
+    ("chdir", errno.ENOTDIR): "is no folder: give the one that the command runs in",
+    ("chdir", errno.EACCES): "may not be entered by {user}: open the folder, or set run_as",
+}
+
+
+def _start_words(stage, error, argv, folder):
+    """Why a command could not be started, in one sentence."""
+    code = getattr(error, "errno", None)
+    subject = {"chdir": folder, "argv": said_name(argv[0])}.get(stage)
+    if (stage, code) in _WORDS:
+        return "%s: %s %s" % (stage, subject, _WORDS[stage, code].format(user=_own_name()))
+    words = os.strerror(code) if code else str(error)
+    if isinstance(error, UnicodeError):
+        words = "arguments or environment hold characters that can not be written as UTF-8"
+    if stage == "run_as":
+        return "run_as: the user can't be changed to: %s; set become: true" % words
+    return "%s: %s can't be used: %s" % (stage, subject, words) if subject else "the command could not be started: %s" % words
 
 
 def said_name(word):
@@ -190,7 +243,13 @@ def start(argv, environment, folder, output, user=None, oom_score=None):
     output: descriptor for stdout and stderr. user: an entry of account(). It gets SIGKILL when this process ends.
     """
     read_end, write_end = os.pipe()
-    parent, pid = os.getpid(), os.fork()
+    parent = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.close(read_end)
+        os.close(write_end)
+        raise StartError(_start_words("start", error, argv, folder))
     if pid == 0:
         stage = "start"
         try:
@@ -233,10 +292,7 @@ def start(argv, environment, folder, output, user=None, oom_score=None):
         except StartError as error:
             os.write(write_end, str(error).encode("utf-8", "replace")[:2000])
         except BaseException as error:  # pylint: disable=broad-except
-            words = getattr(error, "strerror", None) or str(error)
-            where = {"chdir": "chdir: %s" % folder, "argv": "argv: %s" % said_name(argv[0])}.get(stage, stage)
-            os.write(write_end, ("%s: %s" % (where, words))
-                     .encode("utf-8", "replace")[:2000])
+            os.write(write_end, _start_words(stage, error, argv, folder).encode("utf-8", "replace")[:2000])
         finally:
             os._exit(126)
     os.close(write_end)

@@ -120,7 +120,7 @@ class Watch(object):
         self.job, self.known = None, {}
         self.summary = self.samples = None
         self.last_progress = self.last_sample = None
-        self.cuda_oom_at = self.host_oom_at = None
+        self.cuda_oom_at = self.host_oom_at = self.oom_after = None
         self.life, self.utils = None, ()
         self.parsed = self.passed_by = 0
 
@@ -265,6 +265,8 @@ class Watch(object):
                 self.last_progress = now
             if self.parsed + len(data) > OUTPUT_BURST + OUTPUT_RATE * (now - self.summary.started):
                 self.passed_by += len(data)
+                # There may have been iterations in it.
+                self.progress.repetition.seen = True
                 self.output.pass_by(data)
                 continue
             self.parsed += len(data)
@@ -282,6 +284,8 @@ class Watch(object):
                 self.cuda_oom_at = self.progress.iterations
             if self.progress.host_oom and not had[1]:
                 self.host_oom_at = self.progress.iterations
+            if self.oom_after is None and (self.progress.cuda_oom or self.progress.host_oom):
+                self.oom_after = now - self.summary.started
 
     def _look(self, text, dummy_moment):
         self.progress.look_for_oom(text)
@@ -298,6 +302,8 @@ class Watch(object):
             while lines and time.monotonic() < until:
                 self._lines(lines, time.monotonic(), self.progress.json_line)
                 lines = follower.read()
+            # A last line without an end.
+            self._lines(follower.counted(follower.lines.end()), time.monotonic(), self.progress.json_line)
             if lines:
                 self.notes.append("more progress was written than could be read: iterations are missing")
 
@@ -352,7 +358,8 @@ class Watch(object):
         os.close(out_read)
         self._lines(self.output.end(), now, self.progress.line)
         if self.passed_by:
-            self.notes.append("the command printed more than %d KiB/s: %d bytes were not looked at" % (OUTPUT_RATE >> 10, self.passed_by))
+            self.notes.append("the command printed more than %d KiB/s: %.1f MiB of it were not looked at" % (
+                OUTPUT_RATE >> 10, self.passed_by / float(1 << 20)))
             self._lines([self.output.tail.decode("utf-8", "replace")], now, self._look)
         self._follow_rest()
         self.notes += self.progress.notes

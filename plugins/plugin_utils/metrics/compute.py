@@ -85,7 +85,7 @@ def _derive_probe(state, name, field):
     if measurement is None:
         return
     absence = probe.peak_absence(measurement["result"])
-    if absence and absence[0] == "absent.probe_ended":
+    if absence and not probe.is_reservation(absence):
         state.unknown(name, absence[0], **absence[1])
         return
     entries = [entry for entry in maps(measurement["result"], "gpus") if not text(entry, "mig_uuid")]

@@ -143,11 +143,37 @@ def peak_absence(result):
     """None, or (reason, params) why the VRAM peak of this probe isn't the job's: the command never really ran, or reserves on purpose."""
     outcome = text(result, "outcome")
     if outcome is not None and outcome not in (*ENDED_WELL, "oom_cuda") and not amount(result, "iterations"):
-        return "absent.probe_ended", {"module": "workload_probe", "outcome": outcome}
+        return _ended(result, outcome)
     framework = text(result, "reservation")
     if framework and amount(result, "framework_peak_bytes") is None:
         return "absent.reservation", {"framework": framework}
     return None
+
+
+_ENDED = {
+    "oom_host": "absent.probe_ended.oom_host",
+    "timeout": "absent.probe_ended.timeout",
+    "hang": "absent.probe_ended.hang",
+}
+
+
+def _ended(result, outcome):
+    """(reason, params): how a command ended of which no iteration was counted."""
+    exit_code, signal, error = number(result, "exit_code"), text(result, "signal"), text(result, "error")
+    if outcome in _ENDED:
+        return _ENDED[outcome], {}
+    if outcome == "not_started" and error:
+        return "absent.probe_ended.not_started", {"error": error.rstrip(".")}
+    if outcome == "failed" and signal:
+        return "absent.probe_ended.signal", {"signal": signal}
+    if outcome == "failed" and exit_code is not None:
+        return "absent.probe_ended.failed", {"exit_code": "%d" % exit_code}
+    return "absent.probe_ended", {"module": "workload_probe", "outcome": outcome}
+
+
+def is_reservation(absence):
+    """Whether a peak_absence() concerns VRAM alone: what else was seen of the job still holds."""
+    return absence[0] == "absent.reservation"
 
 
 def used_gpus(result):
@@ -220,7 +246,7 @@ def _derive_gpu_out_of_memory(state, result, source):
 
 
 def _moment(result):
-    """When the VRAM ran out: "at_start", "later", or "moment_unknown" where nothing told iterations."""
+    """When the VRAM ran out: "at_start", "later", or "moment_unknown" where nothing told iterations or shows that there were none."""
     iterations = amount(result, "iterations")
     at_start = mapping(result, "out_of_memory").get("at_start", None if iterations is None else iterations == 0)
     return "moment_unknown" if at_start is None else "at_start" if at_start else "later"

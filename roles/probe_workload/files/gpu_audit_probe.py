@@ -13,7 +13,8 @@ Copy it beside the training program and wrap what the loop runs over:
 Outside a probe (GPU_AUDIT_PROBE_FILE isn't set) the loop runs exactly as without it. Inside, each iteration is one JSON line:
 `data_seconds` is the time the loop waited for its next batch, `seconds` the whole iteration. With PyTorch on a GPU the device is
 synchronised at the end of each iteration (`sync=False` leaves that out), so that work still queued isn't taken for waiting, and the
-peak of the memory it allocated is told. With several processes (RANK) the first one tells the iterations, all of them the memory.
+peak of the memory it allocated is told. With several processes (of torchrun, Open MPI or Slurm) the first one tells the iterations, all
+of them the memory.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ import time
 
 VARIABLE = "GPU_AUDIT_PROBE_FILE"
 MEMORY_SECONDS = 1.0
+# Set by torchrun, Open MPI and Slurm for each process of a job.
+_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 
 class Writer(object):
@@ -33,8 +36,9 @@ class Writer(object):
 
     def __init__(self, path=None):
         self.path = path if path is not None else os.environ.get(VARIABLE)
-        self.first = os.environ.get("RANK", "0") in ("", "0")
-        self.count, self.epochs, self.memory_due, self.length = 0, 0, 0.0, None
+        rank = next((os.environ[name] for name in _RANKS if name in os.environ), "0")
+        self.first = rank in ("", "0")
+        self.count, self.epochs, self.memory_due, self.length, self.begun = 0, 0, 0.0, None, False
         if self.path:
             atexit.register(self.memory)
 
@@ -59,7 +63,8 @@ class Writer(object):
             values = {"iteration": self.count, "time": round(time.monotonic(), 6), "seconds": round(seconds, 6),
                       "data_seconds": round(data_seconds, 6)}
             if samples is not None:
-                values["samples"] = samples
+                # A number of NumPy's or of a tensor's own kind is none of JSON's.
+                values["samples"] = float(samples)
             self.write(**values)
         if time.monotonic() >= self.memory_due:
             self.memory()
@@ -71,6 +76,12 @@ class Writer(object):
         if self.first:
             self.write(epoch=self.epochs, seconds=round(seconds, 6))
 
+    def begin(self):
+        """A loop begins: what is told before its first iteration happened before it."""
+        if self.first and not self.begun:
+            self.begun = True
+            self.write(begun=True)
+
     def iterations_per_epoch(self, count):
         if self.first and count != self.length:
             self.length = count
@@ -78,12 +89,17 @@ class Writer(object):
 
     def memory(self):
         """PyTorch's own peak, of the GPU that had most; nothing without PyTorch or before it used a GPU."""
-        torch = _torch()
+        torch = _torch() if self.path else None
         if torch is None:
             return
-        devices = range(torch.cuda.device_count())
-        self.write(framework="torch", memory_peak_bytes=max(torch.cuda.max_memory_allocated(number) for number in devices),
-                   memory_reserved_bytes=max(torch.cuda.max_memory_reserved(number) for number in devices))
+        try:
+            devices = range(torch.cuda.device_count())
+            peak = max(torch.cuda.max_memory_allocated(number) for number in devices)
+            reserved = max(torch.cuda.max_memory_reserved(number) for number in devices)
+        except RuntimeError:
+            # After an error of CUDA every further call fails; the error itself is the program's to tell.
+            return
+        self.write(framework="torch", memory_peak_bytes=peak, memory_reserved_bytes=reserved)
 
 
 def _torch():
@@ -100,7 +116,10 @@ def _samples(batch):
     for _depth in range(4):
         shape = getattr(batch, "shape", None)
         if shape is not None:
-            return int(shape[0]) if len(shape) else None
+            try:
+                return int(shape[0])
+            except (TypeError, ValueError, IndexError, KeyError):
+                return None
         if isinstance(batch, dict) and batch:
             batch = next(iter(batch.values()))
         elif isinstance(batch, (list, tuple)) and batch:
@@ -129,8 +148,9 @@ def probe(loader, sync=True, samples=_samples):
         return
     try:
         told.iterations_per_epoch(len(loader))
-    except TypeError:
-        pass
+    except (TypeError, AttributeError, NotImplementedError, ValueError):
+        # A stream has no length.
+        told.begin()
     began = moment = time.monotonic()
     for batch in loader:
         waited = time.monotonic() - moment
