@@ -18,15 +18,12 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     alarm,
     ansible_edge,
     collecting,
-    complaints,
     host_options,
     measurement_store,
+    policy_files,
     run_directory,
     run_pointer,
     variable_names,
-    verdict_table,
-    waivers,
-    workload,
 )
 
 MODULE = "trainops.gpu_audit.host_facts"
@@ -51,7 +48,7 @@ class ActionModule(ActionBase):
         try:
             result.update(self._audit(name, task_vars))
         except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, status="error", msg=verdict_table.clean(complaints.say(error, self._language), 1000))
+            result.update(failed=True, status="error", msg=ansible_edge.said(error, self._language, 1000))
         result.update(changed=False, seconds=round(time.monotonic() - begun, 1))
         return result
 
@@ -62,11 +59,12 @@ class ActionModule(ActionBase):
         self._language = run["settings"]["gpu_audit_language"]
         kind = "template" if problems else "invalid"
         for text in variable_names.unknown(task_vars):
-            ansible_edge.warn(self._display, complaints.say(text, self._language))
+            self._display.warning(ansible_edge.said(text, self._language, 1000))
         problems.update(collecting.shape_problems(values))
         problems.update(host_options.problems(values))
         problems.update(host_options.read_saved(values, ansible_edge.search_folders(self._loader, task_vars)))
-        problems.update(self._normalise(values))
+        values["gpu_audit_workload"], wrong = collecting.workload_form(values.get("gpu_audit_workload"))
+        problems.update(wrong)
         names = [key for key in ansible_edge.threshold_variables(task_vars) if key in values]
         thresholds = collecting.thresholds_list(values, names)
         values["gpu_audit_policy"], policy_problems = self._policy(values, thresholds, task_vars, path)
@@ -108,30 +106,28 @@ class ActionModule(ActionBase):
             found = run_pointer.begin(ansible_edge.process_tmp(), str(output_dir), manifest, settings)
             if found.get("begun_here") and ansible_edge.collects_only():
                 # Otherwise the last task says it, or the callback.
-                said = verdict_table.text(settings["gpu_audit_language"], "run", path=verdict_table.clean(found["run_directory"], 1000))
-                self._display.display(said)
+                self._display.display(collecting.run_line(settings["gpu_audit_language"], found["run_directory"]))
         if not unread and os.path.abspath(os.path.expanduser(str(output_dir))) != found["output_dir"]:
             ansible_edge.warn(self._display, "gpu_audit_output_dir differs between hosts; this run is kept in %s" % found["output_dir"])
         return found
 
-    def _normalise(self, values):
-        form, complaints = workload.normalise(values.get("gpu_audit_workload") or {})
-        values["gpu_audit_workload"] = form
-        # Each begins with the variable's name, which is said once before them all.
-        told = [complaint.removeprefix("gpu_audit_workload.") for complaint in complaints]
-        return {"gpu_audit_workload": "; ".join(told)} if told else {}
-
     def _policy(self, values, thresholds, task_vars, run):
         """(key of the policy in run.json, {variable: message} of what is wrong with it or with this host's thresholds)."""
         wanted = values.get("gpu_audit_policy") or (values.get("gpu_audit_workload") or {}).get("kind") or collecting.DEFAULT_POLICY
+        waived = values.get("gpu_audit_waivers")
+        if not thresholds and not waived and policy_files.is_shipped(wanted) and not ansible_edge.collects_only():
+            # Nothing in it can be wrong; whoever judges loads it and records it in run.json.
+            return wanted, {}
         folders = ansible_edge.search_folders(self._loader, task_vars)
-        loaded = run_pointer.policy_once(ansible_edge.process_tmp(), wanted, lambda: _load_policy(wanted, folders), run)
+        loaded = run_pointer.policy_once(ansible_edge.process_tmp(), wanted, lambda: policy_files.load(wanted, folders), run)
         if "error" in loaded:
             return wanted, {"gpu_audit_policy": loaded["error"]}
-        strangers = waivers.strangers(values.get("gpu_audit_waivers"), loaded["policy"]["checks"])
-        problems = {"gpu_audit_waivers": "; ".join(strangers)} if strangers else {}
+        problems = collecting.strange_waivers(waived, loaded["policy"])
         if thresholds:
-            text = run_pointer.once(ansible_edge.process_tmp(), "thresholds", [wanted, thresholds], lambda: _threshold_error(loaded["policy"], thresholds))
+            def check():
+                return policy_files.threshold_error(loaded["policy"], thresholds)
+
+            text = run_pointer.once(ansible_edge.process_tmp(), "thresholds", [wanted, thresholds], check)
             if text is not None:
                 variable, _colon, message = text.partition(": ")
                 known = any(entry["variable"] == variable for entry in thresholds)
@@ -192,28 +188,11 @@ class ActionModule(ActionBase):
     def _failed(self, path, name, kind, message):
         self._record(path, name, kind, message)
         # The document keeps the English: a stored run may be judged in either language.
-        said = verdict_table.clean(complaints.say(message, self._language), 600)
+        said = ansible_edge.said(message, self._language, 600)
         return {"failed": True, "status": "error", "kind": kind, "msg": said, "run_directory": path}
 
     def _unreachable(self, path, name, message):
         # Returned, not raised: Ansible prints the words of an exception as they are, and they may hold whatever the host's banner does.
         self._record(path, name, "unreachable", message)
-        return {"unreachable": True, "status": "unreachable", "msg": verdict_table.clean(message, 600), "run_directory": path}
+        return {"unreachable": True, "status": "unreachable", "msg": ansible_edge.said(message, "en", 600), "run_directory": path}
 
-
-def _threshold_error(resolved, thresholds):
-    """What is wrong with these thresholds, None where nothing is."""
-    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import policy
-
-    try:
-        policy.apply_thresholds(resolved, thresholds)
-    except policy.PolicyError as error:
-        return str(error)
-    return None
-
-
-def _load_policy(wanted, folders):
-    # Judging and what it needs is imported by the one worker that loads a policy; the others read what that one left.
-    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing
-
-    return auditing.load_policy(wanted, folders)

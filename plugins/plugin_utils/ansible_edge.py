@@ -15,7 +15,6 @@ from ansible.utils.vars import load_extra_vars
 
 from . import run_directory
 from .collecting import checked_settings, own_words
-from .verdict_table import clean
 
 _COLLECTION_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -89,7 +88,15 @@ def words(error):
 
 def warn(display, text):
     """A warning whose words may be a host's or a file's: Ansible prints warnings as they are, escapes included."""
-    display.warning(clean(text, 1000))
+    display.warning(said(text, "en", 1000))
+
+
+def said(problem, language, limit):
+    """A sentence of ours or a host's as one line for a terminal, in this language. Imports only here: most hosts have nothing to say."""
+    from .complaints import say
+    from .verdict_table import clean
+
+    return clean(say(problem, language), limit)
 
 
 def extra_vars(loader):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from . import causes, collecting, complaints, judge, messages, policy, report, run_directory, run_pointer, verdict_table, waivers
+from . import causes, collecting, complaints, judge, messages, policy, policy_files, report, run_directory, run_pointer, verdict_table, waivers
 from .report import json_report
 
 REPORT_FILE = "report.json"
@@ -26,17 +26,6 @@ class Judged:
     problems: tuple
 
 
-def load_policy(wanted, folders=()):
-    """{"policy": resolved} or {"error": text} for a shipped name or a file; a relative path is looked for in `folders` in turn."""
-    looked = wanted
-    if os.sep in wanted or wanted.endswith((".yml", ".yaml")):
-        looked = next((path for path in (os.path.join(folder, wanted) for folder in folders) if os.path.isfile(path)), wanted)
-    try:
-        return {"policy": policy.resolve(looked)}
-    except policy.PolicyError as error:
-        return {"error": str(error)}
-
-
 def judge_stored(run, expected=(), overrides=None, finished=None, language=None, destination=None, folders=()):
     """Judge a run directory and write its report.json; gives `Judged`.
 
@@ -50,9 +39,9 @@ def judge_stored(run, expected=(), overrides=None, finished=None, language=None,
     names = run_directory.host_names(run, expected)
     problems += ["%s: no document of a host, left out" % stray for stray in names.strays]
     if finished is not None:
-        manifest.update(finished=finished, partial=False, expected=sorted(names.names))
-        run_directory.write_json(run_directory.manifest_path(run), manifest)
-    shown = dict(manifest, expected=sorted(names.names))
+        manifest.update(finished=finished, partial=False)
+    manifest["expected"] = sorted(names.names)
+    shown = dict(manifest)
     # An interrupted run has no end; the last thing that is known to have happened stands for it.
     shown["finished"] = manifest["finished"] or _last_moment(run, names.names, manifest)
     shown["partial"] = finished is None and bool(manifest["partial"]) and _any_missing(run, names.names)
@@ -61,6 +50,10 @@ def judge_stored(run, expected=(), overrides=None, finished=None, language=None,
     _check_overrides(run, names.names, overrides, policies)
     hosts = [_judge_one(run, name, overrides, policies, shown["finished"], language) for name in names.names]
     shown["policies"] = policies.used
+    if finished is not None:
+        # With them the run can be judged again by the same rules, whatever the collection says by then.
+        manifest["policies"] = {**manifest["policies"], **policies.used}
+        run_directory.write_json(run_directory.manifest_path(run), manifest)
     whole = judge.judge_run(hosts, policies.used, shown, language)
     folder = destination or run
     try:
@@ -109,7 +102,7 @@ class _Policies:
         """{"policy": ...} or {"error": text}."""
         if key not in self._found:
             stored = self._stored.get(key)
-            self._found[key] = {"policy": stored} if isinstance(stored, dict) else load_policy(key, self._folders)
+            self._found[key] = {"policy": stored} if isinstance(stored, dict) else policy_files.load(key, self._folders)
             if "policy" in self._found[key]:
                 self.used[key] = self._found[key]["policy"]
         return self._found[key]

@@ -11,7 +11,8 @@ import math
 import re
 import zlib
 
-from . import expected, messages, report, run_directory, waivers, workload
+# What only some hosts need is imported where it is used: every audit imports this file, and Ansible keeps no bytecode of a collection.
+from . import run_directory
 from .words import NUMERIC_COMPARISONS
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
@@ -46,6 +47,13 @@ _ANSIBLES_WORDS = (
 )
 PACKED_LIMIT = 8 * 1024 * 1024
 FACTS_SCHEMA = "trainops.gpu_audit/facts/1"
+
+
+def run_line(language, path):
+    """The line that says where a run is kept."""
+    from . import verdict_table
+
+    return verdict_table.text(language, "run", path=verdict_table.clean(path, 1000))
 
 
 def unpack_facts(packed, limit=run_directory.DOCUMENT_LIMIT_BYTES):
@@ -217,7 +225,9 @@ def shape_problems(values):
                 problems[variable] = "must be a mapping, not %r" % (run_directory.shorten(value, 60),)
         elif variable in COLLECT_VARIABLES and not is_seconds(value):
             problems[variable] = "must be a number of seconds from 0 to 1e9, not %r" % (run_directory.shorten(value, 60),)
-    if isinstance(values.get("gpu_audit_expected"), dict):
+    if values.get("gpu_audit_expected") and isinstance(values["gpu_audit_expected"], dict):
+        from . import expected
+
         wrong = expected.normalise(values["gpu_audit_expected"])[1]
         if wrong:
             problems["gpu_audit_expected"] = "; ".join(wrong)
@@ -231,18 +241,34 @@ def shape_problems(values):
 
 def waiver_problems(waived):
     """What is wrong with waivers: judging passes over one without a reason, and its owner would never know."""
+    if not waived or not isinstance(waived, dict):
+        return []
+    from .waivers import as_moment
+
     problems = []
-    for check, entry in sorted(waived.items() if isinstance(waived, dict) else ()):
+    for check, entry in sorted(waived.items()):
         reason = entry.get("reason") if isinstance(entry, dict) else None
         if not isinstance(reason, str) or not reason.strip():
             problems.append("%s: needs a reason: {reason: text, expires: YYYY-MM-DD}" % check)
-        elif entry.get("expires") is not None and waivers.as_moment(entry["expires"]) is None:
+        elif entry.get("expires") is not None and as_moment(entry["expires"]) is None:
             problems.append("%s: expires must be a date YYYY-MM-DD, not %r" % (check, run_directory.shorten(entry["expires"], 40)))
     return problems
 
 
+def strange_waivers(waived, policy):
+    """{variable: message} where waivers name checks that this (resolved) policy doesn't have."""
+    if not waived:
+        return {}
+    from .waivers import strangers
+
+    told = strangers(waived, policy["checks"])
+    return {"gpu_audit_waivers": "; ".join(told)} if told else {}
+
+
 def checked_settings(settings):
     """RUN_VARIABLES with formats as a tuple and switches as truth values. ValueError says which one is wrong and what it takes."""
+    from . import messages, report
+
     language = settings["gpu_audit_language"]
     if language not in messages.LANGUAGES:
         raise ValueError("gpu_audit_language: %r is none of %s" % (language, ", ".join(messages.LANGUAGES)))
@@ -279,9 +305,25 @@ def is_seconds(value):
         return False
 
 
+def workload_form(given):
+    """(the workload form as `workload.normalise` gives it, {variable: message} of what is wrong with it)."""
+    if not given:
+        return {}, {}
+    from .workload import normalise
+
+    form, told = normalise(given)
+    # Each begins with the variable's name, which is said once before them all.
+    told = [complaint.removeprefix("gpu_audit_workload.") for complaint in told]
+    return form, {"gpu_audit_workload": "; ".join(told)} if told else {}
+
+
 def storage_paths(form):
     """[{"path", "purpose"}] of the (normalised) workload form, for the storage facts."""
-    return [{"path": form[purpose + "_path"], "purpose": purpose} for purpose in workload.PURPOSES if form.get(purpose + "_path")]
+    if not form:
+        return []
+    from .workload import PURPOSES
+
+    return [{"path": form[purpose + "_path"], "purpose": purpose} for purpose in PURPOSES if form.get(purpose + "_path")]
 
 
 def lost_document(name, result, collected_at):

@@ -1,12 +1,14 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables that become host_facts' options: checked by the module's own rules before a host is contacted. No Ansible."""
+"""The variables that become host_facts' options: checked by the module's own rules before a host is contacted. No Ansible.
+
+Those rules are imported where they are asked: few hosts set an option, and every audit imports this file.
+"""
 
 from __future__ import annotations
 
 import os
 
-from ..module_utils import host_facts
 from . import run_directory
 
 # Variable -> option of the module.
@@ -46,6 +48,8 @@ def problems(values):
 
 
 def _subset(value):
+    from ..module_utils import host_facts
+
     names = _list(value)
     host_facts.choose_subsets(names)
     return names
@@ -60,6 +64,8 @@ def _list(value):
 
 
 def _environments(value):
+    from ..module_utils import host_facts
+
     paths = _list(value)
     # The module puts the home folder and variables of the host in before it looks at a path.
     host_facts.check_options({"python_environments": [path for path in paths if not path.startswith(("~", "$"))]})
@@ -67,6 +73,8 @@ def _environments(value):
 
 
 def _seconds(value):
+    from ..module_utils import host_facts
+
     try:
         seconds = None if isinstance(value, bool) else float(value)
         if seconds is not None:

@@ -11,7 +11,7 @@ import os
 
 import yaml
 
-from . import expressions
+from . import expressions, policy_files
 from .metrics.registry import DEFINITIONS, NUMBER_LIMIT
 from .numbers import is_number
 from .words import COMPARISONS, ITEMS, NEVER_FAIL_ITEMS, NUMERIC_COMPARISONS, nearest
@@ -38,7 +38,6 @@ CHECK_KEYS = (
     "value",
 )
 THRESHOLD_KEYS = ("warn", "fail", "tolerance", "enabled")
-SHIPPED_DIR = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "roles", "audit", "files", "policies"))
 FILE_LIMIT = 1024 * 1024
 ENTRIES_LIMIT = 20000
 # Runs stored before there was advice_unsized have none.
@@ -317,9 +316,8 @@ def _complete(name, check, place):
 def _locate(name_or_path, shipped_dir, beside=None):
     """(label for people, real path) of a shipped name or a path (relative ones beside `beside`)."""
     name = str(name_or_path)
-    shipped = os.path.join(shipped_dir, name + ".yml")
-    if os.sep not in name and os.path.isfile(shipped):
-        return name, shipped
+    if policy_files.is_shipped(name, shipped_dir):
+        return name, os.path.join(shipped_dir, name + ".yml")
     path = os.path.expanduser(name)
     if beside and not os.path.isabs(path):
         path = os.path.join(beside, path)
@@ -397,7 +395,7 @@ def resolve(name_or_path, shipped_dir=None):
     valid name and what to do.
     The digest covers what the policy says, not where its files lie.
     """
-    top, checks, files = _load(name_or_path, shipped_dir or SHIPPED_DIR, [])
+    top, checks, files = _load(name_or_path, shipped_dir or policy_files.SHIPPED_DIR, [])
     place = _Place(files[-1])
     resolved = {
         "schema": SCHEMA,

@@ -9,7 +9,7 @@ import pathlib
 
 import fleet_maker
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing, policy, run_directory, run_pointer
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing, policy, policy_files, run_directory, run_pointer
 
 
 @pytest.fixture
@@ -53,6 +53,20 @@ def test_a_run_that_ends_now_is_recorded_as_ended(run):
     auditing.judge_stored(run, ["late"], finished="2026-12-01T00:00:00Z")
     manifest = run_directory.read_manifest(run)[0]
     assert manifest["finished"] == "2026-12-01T00:00:00Z" and manifest["partial"] is False and "late" in manifest["expected"]
+
+
+def test_a_run_that_ends_now_keeps_the_rules_it_was_judged_by(run):
+    # Collecting leaves a shipped policy to whoever judges.
+    run_directory.write_json(run_directory.manifest_path(run), dict(run_directory.read_manifest(run)[0], policies={}))
+    auditing.judge_stored(run)
+    assert run_directory.read_manifest(run)[0]["policies"] == {}, "a stored run stays as it is"
+    auditing.judge_stored(run, finished="2026-12-01T00:00:00Z")
+    assert run_directory.read_manifest(run)[0]["policies"] == {"training": policy.resolve("training")}
+
+
+def test_the_shipped_policies_are_known_by_name_without_reading_them():
+    assert policy_files.is_shipped("training") and policy_files.is_shipped("base")
+    assert not any(policy_files.is_shipped(name) for name in ("trainin", "training.yml", "../policies/training", ""))
 
 
 def test_an_interrupted_run_is_partial_and_its_clock_is_the_last_document(run):
@@ -124,8 +138,8 @@ def test_a_host_whose_inputs_are_gone_is_not_judged_by_other_rules(run):
 
 def test_a_policy_file_is_looked_for_beside_the_inventory(tmp_path):
     (tmp_path / "mine.yml").write_text("schema: trainops.gpu_audit/policy/1\nname: mine\nextends: training\n")
-    assert auditing.load_policy("mine.yml", ["/nonexistent", str(tmp_path)])["policy"]["name"] == "mine"
-    assert "error" in auditing.load_policy("mine.yml", ["/nonexistent"])
+    assert policy_files.load("mine.yml", ["/nonexistent", str(tmp_path)])["policy"]["name"] == "mine"
+    assert "error" in policy_files.load("mine.yml", ["/nonexistent"])
 
 
 def test_rendering_into_another_folder(run, tmp_path):

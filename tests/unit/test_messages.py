@@ -15,7 +15,7 @@ import fleet_maker
 import jsonschema
 import pytest
 import yaml
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import messages, numbers, policy, workload
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import messages, numbers, policy, policy_files, workload
 
 PLUGIN_UTILS = conftest.ROOT / "plugins" / "plugin_utils"
 SCHEMAS = PLUGIN_UTILS / "schemas"
@@ -149,7 +149,7 @@ def test_inputs_documents_and_measurements_follow_theirs():
 
 @pytest.mark.parametrize("name", ["base", "training", "finetuning", "inference", "rendering", "transcoding"])
 def test_shipped_policies_follow_their_schema(name):
-    path = pathlib.Path(policy.SHIPPED_DIR) / (name + ".yml")
+    path = pathlib.Path(policy_files.SHIPPED_DIR) / (name + ".yml")
     validate(yaml.safe_load(path.read_text(encoding="utf-8")), "policy.json")
 
 
