@@ -125,8 +125,9 @@ def counts_to_run(options, listed=None):
     there = "there %s %s%s" % ("is" if present == 1 else "are", gpus_text(present) if present else "no GPUs", where)
     counts = sorted(options["gpu_counts"])
     if counts[0] > present:
-        raise ProbeError("gpu_counts: not even %s can be used: %s. %s" % (
-            gpus_text(counts[0]), there, "Give numbers up to %d" % present if present else "Leave gpu_counts out"))
+        if not present:
+            raise ProbeError("gpu_counts: not even %s can be used: %s. Leave gpu_counts out" % (gpus_text(counts[0]), there))
+        raise ProbeError("gpu_counts: not even %s can be used: %s. Give numbers up to %d" % (gpus_text(counts[0]), there, present))
     return ([count for count in counts if count <= present],
             ["not run on %s: %s" % (gpus_text(count), there) for count in counts if count > present])
 
