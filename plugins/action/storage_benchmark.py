@@ -16,14 +16,18 @@ class ActionModule(MeasuringAction):
                "quick")
     SIZES = ("size_bytes", "sample_bytes")
 
-    def run(self, tmp=None, task_vars=None):
+    def answer(self, task_vars):
         """MeasuringAction's; sizes may be text as in the workload form ("150 KB")."""
+        path = str(ansible_edge.plain(self._task.args.get("path")) or "")
+        if any("\ud800" <= letter <= "\udfff" for letter in path):
+            # Ansible's own module code ends in a traceback at such a name.
+            words = "path: %r holds bytes that are no UTF-8, which Ansible can't hand on; give a link to it that has a plain name" % path
+            return {"failed": True, "changed": False, "msg": words}
         for key in self.SIZES:
             value = ansible_edge.plain(self._task.args.get(key))
             if isinstance(value, str):
                 size = workload.parse_size(value)
                 if size is None:
-                    words = '%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value)
-                    return {"failed": True, "changed": False, "msg": words}
+                    raise ValueError('%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value))
                 self._task.args[key] = size
-        return super().run(tmp, task_vars)
+        return super().answer(task_vars)

@@ -69,6 +69,8 @@ def test_the_words_of_a_run_that_failed(captures):
     folder = captures / "fio-json"
     full = fio_facts((folder / "own-fio3.33-enospc.json").read_text())
     assert "full: No space left on device (error 28)" in full["errors"] and full["jobs"][0]["error"] == 28
+    quota = (folder / "own-fio3.33-enospc.json").read_text().replace('"error" : 28', '"error" : 122')
+    assert "full: Disk quota exceeded (error 122)" in fio_facts(quota)["errors"]
     closed = fio_facts((folder / "own-fio3.33-permission.json").read_text())
     assert closed["errors"] == ["p: Permission denied (error 13)"] and closed["jobs"][0]["write"] is None
 
