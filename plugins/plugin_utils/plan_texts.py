@@ -24,8 +24,9 @@ TABLE = {
         "共 {gpus} 个 GPU，每个需要 {size}：{total} 种板卡中有 {count} 种可将占用控制在显存的 {target} 以下。",
     ),
     "fits_more": (
-        "{size} on each GPU ({gpus} in all): no board holds it below {target} of its memory. With more GPUs it fits, from {needed} on.",
-        "共 {gpus} 个 GPU，每个需要 {size}：没有板卡能将占用控制在显存的 {target} 以下。增加到 {needed} 个 GPU 起可以放下。",
+        "{size} on each GPU ({gpus} in all): no board holds it below {target} of its memory. With more GPUs it fits, from {needed} x "
+        "{board} on.",
+        "共 {gpus} 个 GPU，每个需要 {size}：没有板卡能将占用控制在显存的 {target} 以下。增加 GPU 后可以放下，最少 {needed} × {board}。",
     ),
     "fits_none": (
         "{size} on each GPU ({gpus} in all): no board holds it below {target} of its memory, whatever the number. Change how the job "
@@ -35,12 +36,24 @@ TABLE = {
     "parts": ("Memory of one GPU", "单个 GPU 的显存构成"),
     "part": ("part", "部分"),
     "per_gpu": ("bytes per GPU", "每 GPU 用量"),
+    "share": ("share", "占比"),
+    "hint.largest": ("Most of it: {part}, {size} ({share}).", "占用最多：{part}，{size}（{share}）。"),
+    "hint.change": (
+        "With {change} it takes {size} and fits {gpus} x {board} ({memory}).",
+        "改用 {change} 后需要 {size}，可放入 {gpus} × {board}（{memory}）。",
+    ),
+    "hint.gpus": (
+        "With {change} it fits from {needed} x {board} on.",
+        "改用 {change} 后可以放下，最少 {needed} × {board}。",
+    ),
     "how": ("how it was counted", "计算方法"),
     "total": ("total", "合计"),
     "on_gpus": ("on each GPU, {gpus} in all", "每个 GPU（共 {gpus} 个）"),
     "needs_fields": ("needs {fields}", "需要 {fields}"),
     "how.of_the_above": ("{factor} x the parts above", "以上各项之和 × {factor}"),
-    "how.of_weights": ("at least {factor} x weights", "至少为权重 × {factor}"),
+    "how.total_of_weights": ("to a total of {factor} x weights", "补足至总量为权重的 {factor} 倍"),
+    "how.one_step": ("one step of up to 8192 tokens", "单步最多 8192 个 token"),
+    "how.one_layer": ("one whole layer at a time", "一次一个完整的层"),
     "how.in_host_memory": ("in host memory", "位于主机内存"),
     "part.weights": ("weights", "权重"),
     "part.gradients": ("gradients", "梯度"),
@@ -55,20 +68,26 @@ TABLE = {
     "part.workspace": ("workspace", "工作区"),
     "part.framework_overhead": ("framework and CUDA context", "框架与 CUDA 上下文"),
     "part.fragmentation": ("fragmentation", "显存碎片"),
-    "boards_title": ("Boards (peak below {target} of the memory)", "板卡（峰值低于显存的 {target}）"),
+    "boards_title": ("Boards (the peak must stay below {target} of the memory)", "板卡（峰值须低于显存的 {target}）"),
     "memory": ("memory", "显存"),
-    "used": ("used", "占用"),
+    "used": ("used on {gpus}", "{gpus} 个时占用"),
+    "room": ("headroom", "余量"),
     "fits_here": ("fits", "能放下"),
-    "needed": ("GPUs needed", "所需 GPU 数"),
+    "needed": ("fewest GPUs", "最少 GPU 数"),
+    "on_hosts": ("{gpus} on {hosts} hosts", "{gpus}（{hosts} 台主机）"),
     "boards": ("boards", "板卡"),
     "yes": ("yes", "是"),
     "no": ("no", "否"),
     "unknown": ("unknown", "未知"),
-    "why.memory_unknown": ("memory not known", "显存容量未知"),
-    "why.format": ("no units for this precision", "不支持该精度"),
-    "why.incomplete": ("unknown", "未知"),
-    "why.no_number": ("no number helps", "增加数量无效"),
+    "why.memory_unknown": ("Memory not known", "显存容量未知"),
+    "why.format": ("No units for this precision", "不支持该精度"),
+    "why.too_small": ("Too small for what is known already", "已知部分即已超出"),
+    "why.no_number": ("Too small, however many", "显存不足，增加数量无效"),
     "savings": ("What would take less", "可节省显存的改动"),
+    "held_by": ("then held by", "之后可用的板卡"),
+    "fits_on": ("{count} boards, the smallest {board} ({memory})", "{count} 种板卡，最小为 {board}（{memory}）"),
+    "needs_gpus": ("from {needed} x {board} on", "最少 {needed} × {board}"),
+    "fits_nowhere": ("no board", "无"),
     "change": ("change", "改动"),
     "needs": ("What the job needs besides", "作业的其他需求"),
     "need": ("need", "需求"),
@@ -77,9 +96,8 @@ TABLE = {
     "need.host_memory_bytes": ("memory of each host, for loading and offload", "每台主机的内存（加载与卸载）"),
     "need.read_bytes_per_second": ("reading of all GPUs together", "全部 GPU 合计读取速度"),
     "need.run_days": ("days of one run", "单次运行天数"),
+    "list": ("{label}: {names}", "{label}：{names}"),
     "assumed": ("Assumed, because it was not given", "未给出而采用的默认值"),
-    "field": ("field", "字段"),
-    "value": ("value", "取值"),
     "note.parameters": (
         "{given} parameters were given, {counted} are counted from the shape: experts, another MLP or a typing error. The given "
         "figure was used.",
@@ -114,3 +132,8 @@ TABLE = {
 def text(language, key, **params):
     """The sentence of a key in "en" or "zh" (anything else reads as "en"), its placeholders filled. KeyError for an unknown key."""
     return sentence(TABLE[key], language, params)
+
+
+def change_text(change):
+    """Fields and values that replace others, as somebody would write them."""
+    return ", ".join("%s: %s" % (name, str(value).lower() if isinstance(value, bool) else value) for name, value in change.items())

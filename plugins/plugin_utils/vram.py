@@ -151,13 +151,22 @@ def _divides(values, tensor):
 def parts(values):
     """The parts of one GPU's memory, [Part], of settled fields."""
     found = _inference_parts(values) if values["kind"] == "inference" else _training_parts(values)
-    overhead = values.get("framework_overhead_bytes")
-    if overhead is None:
-        overhead = formulas.CONTEXT_BYTES + (formulas.COMMUNICATION_BYTES if values["gpus"] > 1 else 0)
+    overhead = _overhead(values)
     lost = values["fragmentation_fraction"] * sum(part.size or 0 for part in found)
     found.append(Part("framework_overhead", overhead))
     found.append(Part("fragmentation", lost, ("how.of_the_above", {"factor": "%g" % values["fragmentation_fraction"]})))
     return found
+
+
+def _overhead(values):
+    given = values.get("framework_overhead_bytes")
+    return formulas.CONTEXT_BYTES + (formulas.COMMUNICATION_BYTES if values["gpus"] > 1 else 0) if given is None else given
+
+
+def _inference_floor(values, weights, cache):
+    """Workspace with which everything together is 1.2 x weights, the rule for the total of inference."""
+    wanted = (1 + formulas.INFERENCE_WORKSPACE) * weights - _overhead(values)
+    return max(0, wanted / (1 + values["fragmentation_fraction"]) - weights - cache)
 
 
 def total(found):
@@ -275,7 +284,7 @@ def _activation_parts(values, width):
     )
     found = [Part("activations", kept, how)]
     if live:
-        found.append(Part("recomputed_layer", live))
+        found.append(Part("recomputed_layer", live, ("how.one_layer", {})))
     if values["fused_loss"] or values.get("vocab_size") == 0:
         return found
     if "vocab_size" not in values:
@@ -330,7 +339,7 @@ def _inference_parts(values):
         return found + [Part("activations", sequences * samples, "%d x %d B" % (sequences, samples))]
     missing = [name for name in (*SHAPE, "sequence_length") if name not in values]
     if missing:
-        return found + [Part("kv_cache", None, missing=missing), Part("workspace", formulas.INFERENCE_WORKSPACE * weights)]
+        return found + [Part("kv_cache", None, missing=missing), Part("workspace", _inference_floor(values, weights, 0))]
     width = WEIGHT_BYTES[values["kv_precision"]]
     layers = math.ceil(values["layers"] / pipeline)
     tokens = min(values["sequence_length"], values.get("sliding_window") or values["sequence_length"])
@@ -344,13 +353,9 @@ def _inference_parts(values):
     found.append(Part("kv_cache", cache, how))
     prefill = min(values["sequence_length"], formulas.PREFILL_TOKENS) * 2 * (4 * values["hidden_size"] + 2 * values["ffn_size"]) / tensor
     logits = sequences * values.get("vocab_size", 0) * 4 / tensor
-    found.append(
-        Part(
-            "workspace",
-            max(formulas.INFERENCE_WORKSPACE * weights, prefill + logits),
-            ("how.of_weights", {"factor": "%g" % formulas.INFERENCE_WORKSPACE}),
-        )
-    )
+    step, floor = prefill + logits, _inference_floor(values, weights, cache)
+    how = ("how.total_of_weights", {"factor": "%g" % (1 + formulas.INFERENCE_WORKSPACE)}) if floor > step else ("how.one_step", {})
+    found.append(Part("workspace", max(step, floor), how))
     return found
 
 

@@ -46,8 +46,8 @@ def _inference_ways(values):
 
 
 def fitting(values):
-    """[{"key", "name", "class", "memory_bytes", "fits", "used_fraction", "gpus_needed", "gpus_needed_bytes", "reason"}] of
-    every board, by memory.
+    """[{"key", "name", "class", "memory_bytes", "fits", "used_fraction", "gpus_needed", "gpus_needed_bytes", "hosts_needed",
+    "reason"}] of every board, by memory.
 
     `fits`: whether the job as it stands (`values["gpus"]`) stays below target_fraction on this board; `gpus_needed`: the fewest of
     them with which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower bound that is
@@ -68,6 +68,7 @@ def fitting(values):
             "used_fraction": None,
             "gpus_needed": None,
             "gpus_needed_bytes": None,
+            "hosts_needed": None,
             "reason": None,
         }
         found.append(entry)
@@ -84,6 +85,7 @@ def fitting(values):
             enough = next((way for way in sized if way[1] is not None and way[1] < ceiling), None)
             if enough:
                 entry["gpus_needed"], entry["gpus_needed_bytes"] = enough
+                entry["hosts_needed"] = -(-enough[0] // values["gpus_per_host"])
             else:
                 entry["reason"] = "no_number"
     found.sort(key=lambda entry: (entry["memory_bytes"] or 0, entry["name"]))
@@ -95,7 +97,13 @@ def _has_format(board, values):
     return capability >= FLOORS.get(values["precision"], (0, 0))
 
 
-# What each kind of work can change, the gentlest first.
+def fewest(found):
+    """The board of which the fewest hold the job, the smallest of those; None where no number does. `found` as fitting() gives it."""
+    enough = [board for board in found if board["gpus_needed"]]
+    return min(enough, key=lambda board: (board["gpus_needed"], board["memory_bytes"]), default=None)
+
+
+# What each kind of work can change, the gentlest first: what costs time before what changes the result.
 _CHANGES = {
     "training": (
         {"flash_attention": True},
@@ -103,10 +111,10 @@ _CHANGES = {
         {"activation_checkpointing": "selective"},
         {"activation_checkpointing": "full"},
         {"micro_batch_size": 1},
-        {"optimizer": "adamw_8bit"},
         {"sharding": "zero1"},
         {"sharding": "fsdp"},
         {"gradient_precision": "16bit"},
+        {"optimizer": "adamw_8bit"},
     ),
     "finetuning": ({"method": "lora"}, {"method": "qlora"}),
     "inference": ({"kv_precision": "fp8"}, {"weight_precision": "fp8"}, {"weight_precision": "int4"}),
@@ -115,19 +123,58 @@ _CHANGES["finetuning"] = _CHANGES["training"] + _CHANGES["finetuning"]
 
 
 def savings(fields, form, values):
-    """[{"change": {field: value}, "bytes_per_gpu"}] of single changes that save at least 2 %, the largest saving first."""
+    """[{"change": {field: value}, "bytes_per_gpu", "fit_count", "fits_on", "fits_on_bytes", "gpus_needed", "gpus_needed_on"}], the largest
+    saving first: single changes that save at least 2 % or without which no number of boards is enough; where none of them is enough either,
+    several together.
+
+    `fits_on`: the smallest board that holds the job on as many GPUs as were asked for; `gpus_needed`: the fewest of any board.
+    """
     here = vram.total(vram.parts(values))[0]
     if here is None:
         return []
-    found = []
-    for change in _CHANGES[values["kind"]]:
-        if all(values.get(name) == value for name, value in change.items()):
-            continue
-        wanted = {**fields, **change}
-        if vram_rules.contradictions(wanted, form):
-            continue
-        changed = vram.settle(wanted, form)[0]
-        size = vram.total(vram.parts(changed))[0]
-        if size is not None and size <= here * (1 - WORTH_SAYING):
-            found.append({"change": change, "bytes_per_gpu": size})
+    stuck = fewest(fitting(values)) is None
+    changes = [change for change in _CHANGES[values["kind"]] if any(values.get(name) != value for name, value in change.items())]
+    singles = [entry for entry in (_changed(fields, form, change) for change in changes) if entry]
+    found = [entry for entry in singles if entry["bytes_per_gpu"] <= here * (1 - WORTH_SAYING) or stuck and entry["gpus_needed"]]
+    if stuck and not any(entry["gpus_needed"] for entry in singles):
+        found += _together(fields, form, changes)
     return sorted(found, key=lambda entry: entry["bytes_per_gpu"])
+
+
+def _together(fields, form, changes):
+    """[the fewest changes, the gentlest first, that together let some number of boards hold the job]; empty where all of them don't."""
+    change = {}
+    for more in changes:
+        change = {**change, **more}
+        entry = _changed(fields, form, change)
+        if entry and entry["gpus_needed"]:
+            for name in list(change):
+                fewer = {key: value for key, value in change.items() if key != name}
+                without = _changed(fields, form, fewer)
+                if without and without["gpus_needed"]:
+                    change, entry = fewer, without
+            return [entry]
+    return []
+
+
+def _changed(fields, form, change):
+    """What a change comes to, None where it contradicts other fields or a part isn't known."""
+    wanted = {**fields, **change}
+    if vram_rules.contradictions(wanted, form):
+        return None
+    values = vram.settle(wanted, form)[0]
+    size = vram.total(vram.parts(values))[0]
+    if size is None:
+        return None
+    found = fitting(values)
+    holding = [board for board in found if board["fits"]]
+    least = fewest(found)
+    return {
+        "change": change,
+        "bytes_per_gpu": size,
+        "fit_count": len(holding),
+        "fits_on": holding[0]["name"] if holding else None,
+        "fits_on_bytes": holding[0]["memory_bytes"] if holding else None,
+        "gpus_needed": least["gpus_needed"] if least else None,
+        "gpus_needed_on": least["name"] if least else None,
+    }

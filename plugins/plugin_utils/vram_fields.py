@@ -310,7 +310,7 @@ def _near(value, names):
 
 
 def _figure(value):
-    return "%d" % value if is_whole(value) and value < 10**6 else "%g" % value
+    return "%d" % value if is_whole(value) and value < 10**6 else ("%g" % value).replace("e+0", "e")
 
 
 def _convert(name, value):

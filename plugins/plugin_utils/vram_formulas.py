@@ -16,7 +16,7 @@ COMMUNICATION_BYTES = int(1.5 * GIB)
 # DeepSpeed's defaults: elements of one all-gather bucket, parameters alive at once under ZeRO-3.
 BUCKET_ELEMENTS = 5 * 10**8
 MAX_LIVE_PARAMETERS = 10**9
-# Total memory of inference is planned at 1.2 x weights, beside the KV cache.
+# Total memory of inference is planned at 1.2 x weights at least; a KV cache that is larger comes on top.
 INFERENCE_WORKSPACE = 0.2
 # Tokens of one prefill step; longer prompts go in pieces.
 PREFILL_TOKENS = 8192

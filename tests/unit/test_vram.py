@@ -9,8 +9,9 @@ import math
 import pathlib
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_texts, vram, vram_boards, vram_fields, vram_rules
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.catalogue import boards
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_show, plan_texts, vram, vram_boards, vram_fields, vram_rules
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.catalogue import boards, plain_name
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table import width
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_messages import placeholders
@@ -52,7 +53,7 @@ def test_without_a_base_figure_nothing_is_sized(left, language):
     assert found["missing_form"] == [left] and left in found["headline"]
     assert found["sized"] is False and found["bytes_per_gpu"] is None and found["at_least_bytes"] is None
     assert found["parts"] == found["boards"] == found["fit"] == found["savings"] == [] and found["needs"] == {}
-    assert plan.lines(found, language) == [found["headline"]]
+    assert plan.lines(found, language) == [found["headline"]] and found["hints"] == []
 
 
 def test_base_figures_may_stand_in_the_model():
@@ -355,6 +356,17 @@ def test_served_on_several_gpus_layers_are_shared_as_far_as_they_divide(gpus, te
     assert found["assumed"]["tensor_parallel"] == tensor and part(found, "weights") == math.ceil(8.03e9 * 2 / tensor)
 
 
+def test_the_total_of_inference_is_at_least_12_weights_and_no_more_where_the_cache_is_larger():
+    served = {**FORM, "kind": "inference"}
+    assert size(served) == pytest.approx(1.2 * 8.03e9 * 2, rel=1e-6)
+    # An 8B model in 16 bit is served on one board of 24 GB.
+    assert "GeForce RTX 4090" in made(served)["fit"]
+    many = made({**served, "concurrency": 64})
+    assert part(many, "workspace") == part(made({**served, "concurrency": 65}), "workspace") - 128256 * 4 < 2**30
+    bound = plan.make({"parameters": "8.03B"}, served)
+    assert bound["sized"] is False and bound["at_least_bytes"] == pytest.approx(1.2 * 8.03e9 * 2, rel=1e-6)
+
+
 def test_gqa_shrinks_the_cache_and_sequences_grow_it():
     served = {**FORM, "kind": "inference"}
     assert part(made(served, kv_heads=32), "kv_cache") == 4 * part(made(served), "kv_cache")
@@ -379,9 +391,47 @@ def test_a_cnn_needs_no_shape_of_a_transformer():
 def test_what_saves_is_said_largest_first_and_true():
     found = made({**FORM, "kind": "finetuning", "batch_size": 4})
     saved = [entry["bytes_per_gpu"] for entry in found["savings"]]
-    assert saved == sorted(saved) and saved[-1] <= found["bytes_per_gpu"] * 0.98
+    assert saved == sorted(saved) and len(saved) > 5
+    assert all(entry["bytes_per_gpu"] <= found["bytes_per_gpu"] * 0.98 or entry["gpus_needed"] for entry in found["savings"])
     for entry in found["savings"]:
         assert made({**FORM, "kind": "finetuning", "batch_size": 4}, **entry["change"])["bytes_per_gpu"] == entry["bytes_per_gpu"]
+
+
+def test_a_change_says_which_boards_hold_it_then():
+    found = made({**FORM, "kind": "finetuning"}, method="qlora", sequence_length=2048)
+    assert "GeForce RTX 4090" not in found["fit"]
+    (entry,) = [entry for entry in found["savings"] if entry["change"] == {"activation_checkpointing": "full"}]
+    changed = made({**FORM, "kind": "finetuning"}, method="qlora", sequence_length=2048, activation_checkpointing="full")
+    assert entry["fit_count"] == len(changed["fit"]) > len(found["fit"]) and "GeForce RTX 4090" in changed["fit"]
+    assert entry["fits_on"] == changed["fit"][0] and entry["fits_on_bytes"] < 16 * 2**30
+    assert found["hints"] == [
+        "Most of it: activations, 14.0 GiB (59 %).",
+        "With activation_checkpointing: full it takes 10.1 GiB and fits 1 x GeForce RTX 4080 (16.0 GiB)."]
+
+
+def test_where_one_change_is_not_enough_several_are_named_together():
+    large = dict(parameters="70.6B", layers=80, hidden_size=8192, heads=64, ffn_size=28672, sequence_length=8192)
+    found = made(**large)
+    assert found["fit"] == [] and not any(board["gpus_needed"] for board in found["boards"])
+    (several,) = [entry for entry in found["savings"] if entry["gpus_needed"]]
+    assert several["change"] == {"activation_checkpointing": "full", "sharding": "fsdp"} and several["fits_on"] is None
+    held = made(**large, **several["change"], gpus=several["gpus_needed"])
+    assert several["gpus_needed_on"] in held["fit"]
+    # None of them is superfluous.
+    for name in several["change"]:
+        fewer = {key: value for key, value in several["change"].items() if key != name}
+        assert not any(board["gpus_needed"] for board in made(**large, **fewer)["boards"])
+    assert found["hints"][1] == "With activation_checkpointing: full, sharding: fsdp it fits from %d x %s on." % (
+        several["gpus_needed"], several["gpus_needed_on"])
+
+
+def test_more_than_one_host_is_said():
+    found = made(sharding="fsdp", gpus=64, parameters="70.6B", layers=80, hidden_size=8192, heads=64, ffn_size=28672, activation_checkpointing="full")
+    by_key = {board["key"]: board for board in found["boards"]}
+    board = by_key["a100-sxm4-80gb"]
+    assert board["gpus_needed"] > 8 and board["hosts_needed"] == board["gpus_needed"] // 8
+    assert "%d on %d hosts" % (board["gpus_needed"], board["hosts_needed"]) in "\n".join(plan.lines(found))
+    assert "%d（%d 台主机）" % (board["gpus_needed"], board["hosts_needed"]) in "\n".join(plan.lines(found, "zh"))
 
 
 def test_what_else_the_job_needs():
@@ -414,15 +464,30 @@ def test_both_languages_with_the_same_placeholders(key):
 @pytest.mark.parametrize("language", plan_texts.LANGUAGES)
 def test_the_table_keeps_its_columns_and_its_width(language):
     shown = plan.lines(made(language=language, sharding="fsdp", gpus=8), language, 100)
-    assert max(plan.width(line) for line in shown[1:] if not line.startswith("- ")) <= 110
-    # The second column starts at the same place in every row of a table.
+    assert max(width(line) for line in shown[3:] if not line.startswith("- ")) <= 110
+    # Figures end at the same column in every row of a table.
     start = next(index for index, line in enumerate(shown) if line.startswith("---"))
-    column = shown[start].index("  ") + 2
+    first, second = shown[start].split("  ")[:2]
+    column = len(first) + 2 + len(second)
     rows = shown[start + 1 : shown.index("", start)]
     assert len(rows) == 10
     for row in rows:
-        before = next(row[:cut] for cut in range(len(row)) if plan.width(row[:cut]) == column)
-        assert before.endswith("  ") and row[len(before)].isdigit(), row
+        before = next(row[:cut] for cut in range(len(row)) if width(row[:cut]) == column)
+        assert before.endswith("B") and row[len(before) :].startswith("  "), row
+
+
+@pytest.mark.parametrize("language", plan_texts.LANGUAGES)
+@pytest.mark.parametrize("model", [{}, {"gpus": 8}, {"sharding": "fsdp", "gpus": 8}, {"parameters": "900B"}, {"layers": None, "parameters": "1B"}])
+def test_every_board_stands_in_the_output_once(language, model):
+    shown = " ".join(" ".join(plan.lines(made(language=language, **model), language, 100)).split())
+    for board in boards():
+        name = plain_name(board["names"][0])
+        assert name in shown, name
+
+
+def test_a_used_share_never_rounds_over_the_limit():
+    assert plan_show.used_text(0.79996, True, 0.8) == "79.9 %" and plan_show.used_text(0.8, False, 0.8) == "80.0 %"
+    assert plan_show.used_text(0.82344, False, 0.8235) == "82.4 %" and plan_show.used_text(0.12345, True, 0.8) == "12.3 %"
 
 
 @pytest.mark.parametrize("language", plan_texts.LANGUAGES)
