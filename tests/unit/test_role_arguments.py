@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
 import pytest
 import yaml
@@ -37,7 +38,7 @@ def test_expectations_are_those_that_a_metric_asks_for():
     assert tuple(sorted(options("audit")["gpu_audit_expected"]["options"])) == expected.FIELDS
 
 
-@pytest.mark.parametrize("role", ["audit", "gate", "report", "vram_estimate"])
+@pytest.mark.parametrize("role", ["audit", "gate", "report", "vram_estimate", "measure_storage", "probe_workload"])
 def test_every_switch_has_its_default_and_its_documentation(role):
     documented = options(role)
     assert set(documented) == set(defaults(role))
@@ -55,3 +56,21 @@ def test_all_that_collecting_reads_is_a_switch_of_the_role():
 def test_choices_are_those_of_the_code():
     assert options("audit")["gpu_audit_formats"]["choices"] == list(report.ALL) == options("report")["gpu_audit_formats"]["choices"]
     assert options("gate")["gpu_audit_gate"]["choices"] == list(verdict.GATES)
+
+
+@pytest.mark.parametrize("role", ["measure_storage", "probe_workload"])
+def test_a_measuring_role_documents_every_variable_that_it_or_its_action_reads(role):
+    text = "\n".join(path.read_text() for folder in ("tasks", "vars") for path in (ROLES / role / folder).glob("*.yml"))
+    made = {"gpu_audit_probe", *re.findall(r"register: (\w+)", text), *re.findall(r"^ *(\w+):", text, re.MULTILINE)}
+    # The action's own, and the language of what every action says.
+    text += (ROLES.parent / "plugins" / "plugin_utils" / "measuring_action.py").read_text() + " gpu_audit_language"
+    read = set(re.findall(r"\b(?:%s|gpu_audit)_\w+" % role, text)) - made
+    assert read <= set(options(role)), read - set(options(role))
+    rows = re.findall(r"^\| `(\w+)` \|", (ROLES / role / "README.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(options(role))
+
+
+def test_the_probe_s_role_hands_every_option_of_the_module_on():
+    from ansible_collections.trainops.gpu_audit.plugins.modules import workload_probe
+    task = (ROLES / "probe_workload" / "tasks" / "main.yml").read_text()
+    assert not [name for name in workload_probe.ARGUMENTS if not re.search(r"^    %s: " % name, task, re.MULTILINE)]
