@@ -16,7 +16,7 @@ description:
   - Tells apart a command that completed, one that failed, ran out of GPU memory, was ended by the kernel for lack of memory, hung, or took
     too long.
   - The command is ended with everything it forked, whatever way the probe ends. A lost connection, or a killed module, ends it as well.
-  - As a task it is announced before it begins, runs as a job on the host that outlives a lost connection, and its measurement is
+  - As a task it is announced (seconds, no bytes) before it begins, runs as a job on the host that outlives a lost connection, and its measurement is
     kept on the controller. With C(--check) it is only announced.
 options:
   argv:
@@ -34,6 +34,7 @@ options:
     description:
       - Variables added to the command's environment. Beside them C(PYTHONUNBUFFERED=1) and C(GPU_AUDIT_PROBE_FILE) are set.
       - Only the GPUs that C(CUDA_VISIBLE_DEVICES) leaves to the command are in the result.
+      - A value is text or a number; V(true) and V(false) are spelled so.
     type: dict
     default: {}
   run_as:
@@ -57,7 +58,8 @@ options:
   iterations:
     description:
       - End the command after this many iterations. Its outcome is C(stopped), which is no failure.
-      - Iterations are counted by O(iteration_pattern), O(progress_file) or the helper C(gpu_audit_probe.py).
+      - Iterations are counted by O(iteration_pattern), O(progress_file) or the helper C(gpu_audit_probe.py). What is announced warns where
+        none of them is there.
     type: int
   hang_seconds:
     description:
@@ -95,7 +97,8 @@ options:
   reserves:
     description:
       - The framework that takes VRAM ahead of need, such that what the driver counts isn't what the work needs. V(auto) looks for vLLM,
-        SGLang, Triton, JAX, TensorFlow and RMM; V(none) says that there is none; any other word is the name.
+        SGLang, Triton, TGI, TensorRT-LLM, JAX, TensorFlow and RMM; V(none) says that there is none; any other word is the name.
+      - RV(measurement.reservation) names it. VRAM then has a peak only where the framework tells its own figure.
     type: str
     default: auto
   output_tail_bytes:
@@ -112,6 +115,7 @@ options:
     description:
       - Run the command once for each of these numbers of GPUs (C(CUDA_VISIBLE_DEVICES); C(GPU_AUDIT_GPU_COUNT) has the number) and keep
         the times. The rest of the result is that of the largest number.
+      - Numbers above the GPUs that are there are left out; where all of them are above, it is refused before anything is started.
     type: list
     elements: int
   scaling_basis:
@@ -170,7 +174,8 @@ measurement:
       type: str, returned: always, sample: iterations}
     window_seconds: {description: How long that was., type: float, returned: always, sample: 71.5}
     out_of_memory:
-      description: "For C(oom_cuda) and C(oom_host): C(at_start), C(seconds), C(kills), C(source), C(line); else null."
+      description: "For C(oom_cuda) and C(oom_host): C(at_start) (null where that isn't known), C(seconds), C(kills), C(source), C(line);
+        else null."
       type: dict
       returned: always
     iterations: {description: "Iterations seen, null where nothing told them.", type: int, returned: always, sample: 30}
@@ -226,7 +231,8 @@ measurement:
     framework: {description: The framework that told its own figures., type: str, returned: always, sample: torch}
     framework_peak_bytes: {description: "Its own peak, of the fullest GPU.", type: int, returned: always, sample: 58982400000}
     framework_reserved_bytes: {description: What its allocator held at most., type: int, returned: always, sample: 61203283968}
-    reservation: {description: "The framework that takes VRAM ahead of need, null for none.", type: str, returned: always}
+    reservation: {description: "The framework that takes VRAM ahead of need, such that the peak isn't what the work needs; null for none.",
+      type: str, returned: always}
     cpu: {description: "C(busy_fraction), C(busiest_core_fraction), C(iowait_fraction), C(iowait_cores), C(busy_peak_fraction) of the CPUs
         that the command may use, C(job_cores), C(usable_cores).", type: dict, returned: always}
     memory: {description: "C(swap_in_bytes), C(swap_out_bytes), C(swap_bytes_per_second), C(major_faults), C(minor_faults),

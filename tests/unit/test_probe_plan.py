@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe, probe_plan
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe, probe_outcome, probe_plan
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring
 
 
@@ -116,3 +118,12 @@ def test_values_of_the_environment_are_text_as_yaml_spells_them():
     given = {"ONE": 1, "HALF": 0.5, "ON": True, "OFF": False, "NONE": None, 5: "five"}
     assert probe.check_options({"argv": ["x"], "environment": given})["environment"] == {
         "ONE": "1", "HALF": "0.5", "ON": "true", "OFF": "false", "NONE": "", "5": "five"}
+
+
+@pytest.mark.parametrize("page", ["docs/probe.md", "plugins/modules/workload_probe.py", "roles/probe_workload/meta/argument_specs.yml",
+                                  "roles/probe_workload/README.md"])
+def test_every_page_names_the_frameworks_that_the_code_looks_for(page):
+    *first, last = [shown for dummy, shown in probe_outcome.RESERVING]
+    text = " ".join((pathlib.Path(__file__).resolve().parents[2] / page).read_text().split())
+    assert "%s and %s" % (", ".join(first), last) in text
+    assert {name for name in probe_outcome._COMMANDS.values()} <= {name for name, dummy in probe_outcome.RESERVING}

@@ -13,6 +13,9 @@ _SIGKILL = 9
 BUSY_GPU = 0.80
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 _KERNEL_KILL = re.compile(r"(?:Killed process|oom_reaper: reaped process) (\d+)")
+# Frameworks that take VRAM ahead of need, as the result names them and as people do; of several the first counts.
+RESERVING = (("vllm", "vLLM"), ("sglang", "SGLang"), ("triton", "Triton"), ("tgi", "TGI"), ("tensorrt-llm", "TensorRT-LLM"), ("jax", "JAX"),
+             ("tensorflow", "TensorFlow"), ("rmm", "RMM"))
 # Module or program names in the command -> framework.
 _COMMANDS = {"vllm": "vllm", "sglang": "sglang", "tritonserver": "triton", "text-generation-launcher": "tgi",
              "trtllm-serve": "tensorrt-llm"}
@@ -99,7 +102,7 @@ def reservation(asked, argv, environment, lines, mapped):
     if environment.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() == "true":
         found.discard("tensorflow")
     found.discard(None)
-    return next((name for name in ("vllm", "sglang", "triton", "tgi", "tensorrt-llm", "jax", "tensorflow", "rmm") if name in found), None)
+    return next((name for name, dummy in RESERVING if name in found), None)
 
 
 def exit_of(status):
