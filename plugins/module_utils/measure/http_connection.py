@@ -1,0 +1,313 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Opens an http.client connection to a URL: every wait has an end, a proxy where there is one, facts about TLS.
+
+    opened = connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_certs=True)
+    opened.connection.request("GET", opened.path, headers=dict(opened.headers, ...))
+
+Waits have two ends, both of the socket in `opened.socket`: `deadline` (time.monotonic(), Failure "timeout") and `stall_seconds` (no byte
+in so many seconds, Failure "stalled"; null for none). A server that sends one byte now and then can't outlast the deadline, as it could
+with a socket's own timeout. Set both before each request of a kept connection.
+"""
+
+from __future__ import annotations
+
+import base64
+import calendar
+import collections
+import http.client
+import io
+import os
+import socket
+import ssl
+import threading
+import time
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment
+
+from .http_errors import Failure, as_failure, classify, endpoint, words  # noqa: F401
+
+Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address proxy endpoint")
+Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for; headers: to be
+sent with each request (Authorization of a URL's userinfo, Proxy-Authorization): secret; connect_seconds: looking the name up, connecting, a
+proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"}; address: "IP:port" connected to (the
+proxy's where there is one); proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL without secrets."""
+
+Target = collections.namedtuple("Target", "scheme host port path userinfo")
+
+
+class TimedSocket(object):
+    """A socket for http.client whose every wait ends at `deadline` or after `stall_seconds` without a byte. Counts nothing, buffers nothing."""
+
+    def __init__(self, sock, deadline, stall_seconds=None):
+        self.sock = sock
+        self.deadline = deadline
+        self.stall_seconds = stall_seconds
+
+    def _arm(self):
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise Failure("timeout", "no end of it in time")
+        self.sock.settimeout(left if self.stall_seconds is None else min(left, self.stall_seconds))
+
+    def _expired(self):
+        if self.stall_seconds is not None and time.monotonic() < self.deadline:
+            return Failure("stalled", "no byte for %g s" % self.stall_seconds)
+        return Failure("timeout", "no answer in time")
+
+    def recv_into(self, buffer):
+        self._arm()
+        try:
+            return self.sock.recv_into(buffer)
+        except socket.timeout:
+            raise self._expired()
+
+    def send(self, data):
+        self._arm()
+        try:
+            return self.sock.send(data)
+        except socket.timeout:
+            raise self._expired()
+
+    def sendall(self, data):
+        view = memoryview(data).cast("B")
+        while view:
+            view = view[self.send(view):]
+
+    def makefile(self, mode="rb", buffering=None):
+        """What http.client reads answers from."""
+        return io.BufferedReader(_Reader(self), 65536)
+
+    def close(self):
+        self.sock.close()
+
+    def fileno(self):
+        return self.sock.fileno()
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, timed):
+        super(_Reader, self).__init__()
+        self.timed = timed
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self.timed.recv_into(buffer)
+
+
+# ------------------------------------------------------------------- the URL
+
+
+def target(url):
+    """The parts of an http or https URL; ValueError (without the URL's secrets) for anything else."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError("%s is no URL" % endpoint(url))
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("%s is no http or https URL" % endpoint(url))
+    path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
+    if any(ord(letter) <= 32 or ord(letter) >= 127 for letter in path + parts.netloc):
+        raise ValueError("%s: letters outside ASCII and spaces must be percent-encoded" % endpoint(url))
+    return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path, _userinfo(parts))
+
+
+def _userinfo(parts):
+    """ "name:password" or null."""
+    if parts.username is None and parts.password is None:
+        return None
+    return "%s:%s" % (unquote(parts.username or ""), unquote(parts.password or ""))
+
+
+def _basic(userinfo):
+    return "Basic " + base64.b64encode(userinfo.encode("utf-8")).decode("ascii")
+
+
+def choose_proxy(aim, proxy):
+    """(proxy's URL, "environment" | "option"), or (null, null) for none. `proxy`: "none", "environment" or a URL.
+
+    The environment's are http_proxy, https_proxy, all_proxy and no_proxy, in either case, as Python's own tools read them.
+    """
+    if not proxy or proxy == "none":
+        return None, None
+    if proxy != "environment":
+        return proxy, "option"
+    known = getproxies_environment()
+    found = known.get(aim.scheme) or known.get("all")
+    if not found or proxy_bypass_environment("%s:%d" % (_bare(aim.host), aim.port), known):
+        return None, None
+    return found if "://" in found else "http://" + found, "environment"
+
+
+def _bare(host):
+    return "[%s]" % host if ":" in host else host
+
+
+# ------------------------------------------------------------------ connecting
+
+
+def _look_up(host, port, deadline):
+    """Addresses of a name, in a thread: a resolver that gets no answer may take half a minute and takes no limit."""
+    found = []
+
+    def ask():
+        try:
+            found.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.append(error)
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(max(0.0, deadline - time.monotonic()))
+    if not found:
+        raise Failure("dns", "the name %s wasn't looked up in time" % host)
+    if isinstance(found[0], Exception):
+        raise Failure("dns", "the name %s isn't known (%s)" % (host, getattr(found[0], "strerror", None) or "no proper name"))
+    return found[0]
+
+
+def _dial(host, port, deadline):
+    """A connected socket: the name's addresses one after another, each for its share of the time left."""
+    addresses, last = _look_up(host, port, deadline), None
+    for number, (family, kind, protocol, _name, address) in enumerate(addresses):
+        left = (deadline - time.monotonic()) / (len(addresses) - number)
+        if left <= 0:
+            break
+        sock = None
+        try:
+            sock = socket.socket(family, kind, protocol)
+            sock.settimeout(left)
+            sock.connect(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return sock
+        except socket.timeout:
+            last = Failure("timeout", "no connection to %s port %d in time" % (host, port))
+        except OSError as error:
+            failure = as_failure(error)
+            last = Failure(failure.kind, "%s port %d: %s" % (host, port, failure))
+        if sock is not None:
+            sock.close()
+    raise last or Failure("timeout", "no connection to %s port %d in time" % (host, port))
+
+
+def _tunnel(timed, aim, headers):
+    """Asks a proxy for a tunnel (RFC 9110, 9.3.6); Failure "proxy" where it gives none."""
+    where = "%s:%d" % (_bare(aim.host), aim.port)
+    lines = ["CONNECT %s HTTP/1.1" % where, "Host: %s" % where] + ["%s: %s" % pair for pair in headers.items()]
+    timed.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    answer = http.client.HTTPResponse(_Unbuffered(timed), method="CONNECT")
+    try:
+        answer.begin()
+    except http.client.HTTPException:
+        raise Failure("proxy", "the proxy's answer is no HTTP")
+    if answer.status // 100 != 2:
+        raise Failure("proxy", "the proxy gave no tunnel: HTTP %d" % answer.status, answer.status)
+
+
+class _Unbuffered(object):
+    """Reads a proxy's answer byte by byte: what follows it belongs to TLS."""
+
+    def __init__(self, timed):
+        self.timed = timed
+
+    def makefile(self, *_arguments):
+        return io.BufferedReader(_Reader(self.timed), 1)
+
+
+def _context(ca_path, validate_certs):
+    """A TLS context; Failure "local" for certificates that can't be read. `ca_path`: a file or a folder of them, instead of the system's."""
+    try:
+        if not ca_path:
+            context = ssl.create_default_context()
+        elif os.path.isdir(ca_path):
+            context = ssl.create_default_context(capath=ca_path)
+        else:
+            context = ssl.create_default_context(cafile=ca_path)
+    except OSError as error:
+        raise Failure("local", "ca_path %s can't be used: %s" % (ca_path, getattr(error, "strerror", None) or "no certificates in PEM form"))
+    if not validate_certs:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _handshake(timed, aim, context):
+    """TLS over the socket. Its own limit is per wait; a handshake has few of them."""
+    timed._arm()
+    try:
+        return context.wrap_socket(timed.sock, server_hostname=aim.host)
+    except socket.timeout:
+        raise Failure("timeout", "no TLS handshake in time")
+    except OSError as error:
+        failure = as_failure(error)
+        raise failure if failure.kind == "tls" else Failure(failure.kind, "in the TLS handshake: %s" % failure)
+
+
+def tls_facts(sock, verified):
+    """Of a TLS socket; issuer and not_after are null where the certificate wasn't verified (Python doesn't read it then)."""
+    certificate = sock.getpeercert() or {}
+    names = dict(pair for part in certificate.get("issuer", ()) for pair in part)
+    end = certificate.get("notAfter")
+    return {"version": sock.version(), "cipher": (sock.cipher() or (None,))[0],
+            "issuer": names.get("commonName") or names.get("organizationName"),
+            "not_after": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_seconds(end))) if end else None, "verified": verified}
+
+
+def _seconds(text):
+    """Seconds since 1970 of a certificate's moment, whatever the locale."""
+    months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+    month, day, clock, year = text.split()[:4]
+    hours, minutes, seconds = (int(part) for part in clock.split(":"))
+    return calendar.timegm((int(year), months.index(month) // 3 + 1, int(day), hours, minutes, seconds))
+
+
+def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_certs=True, stall_seconds=None):
+    """Connects to a URL's server. -> Opened, its socket's deadline `timeout_seconds` from now; Failure, or ValueError for a URL that is none."""
+    aim = target(url)
+    begun = time.monotonic()
+    deadline = begun + timeout_seconds
+    chosen, source = choose_proxy(aim, proxy)
+    context = _context(ca_path, validate_certs) if aim.scheme == "https" else None
+    headers = {"Authorization": _basic(aim.userinfo)} if aim.userinfo is not None else {}
+    path, via, proxy_headers = aim.path, None, {}
+    if chosen:
+        try:
+            via = target(chosen)
+        except ValueError as error:
+            raise Failure("proxy", "the proxy %s" % error)
+        if via.scheme != "http":
+            raise Failure("proxy", "the proxy %s: only http:// proxies can be used" % endpoint(chosen))
+        proxy_headers = {"Proxy-Authorization": _basic(via.userinfo)} if via.userinfo is not None else {}
+    try:
+        sock = _dial(via.host, via.port, deadline) if via else _dial(aim.host, aim.port, deadline)
+    except Failure as failure:
+        raise Failure("proxy", "the proxy: %s" % failure) if via else failure
+    timed = TimedSocket(sock, deadline, stall_seconds)
+    try:
+        address = "%s:%d" % (_bare(sock.getpeername()[0]), sock.getpeername()[1])
+        if via and aim.scheme == "https":
+            _tunnel(timed, aim, proxy_headers)
+        elif via:
+            path = "http://%s:%d%s" % (_bare(aim.host), aim.port, aim.path)
+            headers.update(proxy_headers)
+        connected = time.monotonic()
+        facts = tls_seconds = None
+        if context is not None:
+            timed.sock = _handshake(timed, aim, context)
+            tls_seconds = time.monotonic() - connected
+            facts = tls_facts(timed.sock, bool(validate_certs))
+    except BaseException as error:
+        sock.close()
+        timed.sock.close()
+        if isinstance(error, (OSError, http.client.HTTPException)):
+            raise as_failure(error)
+        raise
+    kind = http.client.HTTPSConnection if context is not None else http.client.HTTPConnection
+    # The port decides what http.client puts into Host; it never connects by itself.
+    connection = kind(aim.host, aim.port, context=context) if context is not None else kind(aim.host, aim.port)
+    connection.auto_open = 0
+    connection.sock = timed
+    used = {"endpoint": endpoint(chosen), "source": source, "tunnel": aim.scheme == "https"} if via else None
+    return Opened(connection, timed, path, headers, connected - begun, tls_seconds, facts, address, used, endpoint(url))

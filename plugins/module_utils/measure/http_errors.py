@@ -1,0 +1,111 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What went wrong with a request, in one vocabulary, and URLs without their secrets.
+
+The texts are composed here and never hold what http.client or ssl put into theirs: a request line with a presigned query, a header.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import re
+import socket
+import ssl
+from urllib.parse import urlsplit
+
+KINDS = ("refused", "timeout", "reset", "dns", "tls", "unreachable", "http_4xx", "http_5xx", "short_body", "checksum", "protocol", "proxy",
+         "stalled", "local")
+
+_REFUSED = (errno.ECONNREFUSED,)
+_RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ESHUTDOWN)
+_UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.EACCES, errno.EPERM)
+_TIMEOUT = (errno.ETIMEDOUT,)
+
+
+class Failure(Exception):
+    """A request that failed: `kind` of KINDS, the text says what happened and holds no secret; `status` where the server gave one."""
+
+    def __init__(self, kind, message, status=None, retry_after=None):
+        super(Failure, self).__init__(message)
+        self.kind = kind
+        self.status = status
+        self.retry_after = retry_after
+
+
+def endpoint(url):
+    """The URL without userinfo, query and fragment: what may be stored and shown.
+
+    >>> endpoint("https://key:secret@h:8443/b/x?X-Amz-Signature=1#f")
+    'https://h:8443/b/x'
+    """
+    url = str(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = None
+    if parts is None or not parts.scheme or not parts.netloc:
+        # Not a URL as it should be: whatever stands before an @ or after a ? goes.
+        return re.split(r"[?#]", url.rpartition("@")[2])[0]
+    return "%s://%s%s" % (parts.scheme, parts.netloc.rpartition("@")[2], parts.path)
+
+
+def classify(error):
+    """The kind of KINDS of an exception of socket, ssl, http.client or of ours."""
+    if isinstance(error, Failure):
+        return error.kind
+    if isinstance(error, http.client.IncompleteRead):
+        return "short_body"
+    if isinstance(error, http.client.HTTPException) and not isinstance(error, ConnectionError):
+        return "protocol"
+    if isinstance(error, socket.gaierror):
+        return "dns"
+    # Older Pythons raise socket.timeout, which isn't TimeoutError there.
+    if isinstance(error, (socket.timeout, TimeoutError)):
+        return "timeout"
+    if isinstance(error, ssl.SSLEOFError):
+        return "reset"
+    if isinstance(error, ssl.SSLError):
+        return "tls"
+    number = getattr(error, "errno", None)
+    for kind, numbers in (("refused", _REFUSED), ("reset", _RESET), ("unreachable", _UNREACHABLE), ("timeout", _TIMEOUT)):
+        if number in numbers:
+            return kind
+    # RemoteDisconnected has no number.
+    return "reset" if isinstance(error, ConnectionError) else "local"
+
+
+def words(error):
+    """What happened, in one line without secrets."""
+    if isinstance(error, Failure):
+        return str(error)
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "the server closed the connection without an answer"
+    if isinstance(error, http.client.IncompleteRead):
+        return "the answer ended before all of it had come"
+    if isinstance(error, http.client.LineTooLong):
+        return "a line of the answer's head is too long"
+    if isinstance(error, http.client.BadStatusLine):
+        return "the answer is no HTTP"
+    if isinstance(error, http.client.HTTPException):
+        # "got more than 100 headers" says itself; the others may repeat the request.
+        return str(error) if "got more than" in str(error) else "the answer is no proper HTTP (%s)" % type(error).__name__
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "the server's certificate isn't accepted: %s" % error.verify_message
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return "TLS: %s" % error.reason.lower().replace("_", " ")
+    if isinstance(error, (socket.timeout, TimeoutError)) and not getattr(error, "errno", None):
+        return "no answer in time"
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+def as_failure(error):
+    """The Failure of an exception that classify() knows."""
+    return error if isinstance(error, Failure) else Failure(classify(error), words(error))
+
+
+def of_status(status, reason="", retry_after=None):
+    """The Failure of an HTTP status of 400 and more. `reason`: the server's word, of which only plain letters are kept."""
+    kind = "http_5xx" if status >= 500 else "proxy" if status == 407 else "http_4xx"
+    said = re.sub(r"[^A-Za-z0-9 '-]", "", reason or "")[:60].strip()
+    return Failure(kind, ("HTTP %d %s" % (status, said)).strip(), status, retry_after)
