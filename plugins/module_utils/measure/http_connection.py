@@ -18,6 +18,7 @@ import collections
 import http.client
 import io
 import os
+import re
 import socket
 import ssl
 import threading
@@ -43,6 +44,8 @@ class TimedSocket(object):
         self.sock = sock
         self.deadline = deadline
         self.stall_seconds = stall_seconds
+        self._readers = 0
+        self._closed = False
 
     def _arm(self):
         left = self.deadline - time.monotonic()
@@ -79,7 +82,18 @@ class TimedSocket(object):
         return io.BufferedReader(_Reader(self), 65536)
 
     def close(self):
-        self.sock.close()
+        """Closes it as soon as no answer is being read from it: http.client closes the socket before the body of a last answer is read."""
+        self._closed = True
+        if not self._readers:
+            self.sock.close()
+
+    def abort(self):
+        """Ends every wait on it at once, from another thread too."""
+        self.deadline = 0
+        try:
+            self.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
     def fileno(self):
         return self.sock.fileno()
@@ -89,9 +103,17 @@ class _Reader(io.RawIOBase):
     def __init__(self, timed):
         super(_Reader, self).__init__()
         self.timed = timed
+        timed._readers += 1
 
     def readable(self):
         return True
+
+    def close(self):
+        if not self.closed:
+            self.timed._readers -= 1
+            if self.timed._closed:
+                self.timed.close()
+        super(_Reader, self).close()
 
     def readinto(self, buffer):
         return self.timed.recv_into(buffer)
@@ -113,6 +135,27 @@ def target(url):
     if any(ord(letter) <= 32 or ord(letter) >= 127 for letter in path + parts.netloc):
         raise ValueError("%s: letters outside ASCII and spaces must be percent-encoded" % endpoint(url))
     return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path, _userinfo(parts))
+
+
+def secret_parts(url):
+    """The texts of a URL that nobody may see: its query, its name and password, each as it stands and decoded."""
+    try:
+        parts = urlsplit(url)
+        found = [parts.query, parts.netloc.rpartition("@")[0], parts.password or "", unquote(parts.password or "")]
+    except ValueError:
+        found = [url]
+    return sorted(set(text for text in found if text))
+
+
+def check_headers(headers):
+    """ValueError, without the header's value, for one that HTTP can't carry or that the request's own depend on."""
+    for name, value in headers.items():
+        if not re.match(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z", str(name)):
+            raise ValueError("headers: %r is no name of a header" % str(name)[:60])
+        if str(name).lower() in ("content-length", "transfer-encoding", "connection", "range", "expect"):
+            raise ValueError("headers: %s is the test's own to set" % name)
+        if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", str(value)) or any(ord(letter) > 255 for letter in str(value)):
+            raise ValueError("headers: the value of %s holds letters that a header can't hold" % name)
 
 
 def _userinfo(parts):
@@ -290,7 +333,8 @@ def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_ce
         if via and aim.scheme == "https":
             _tunnel(timed, aim, proxy_headers)
         elif via:
-            path = "http://%s:%d%s" % (_bare(aim.host), aim.port, aim.path)
+            # As the URL has it: a signature may cover the host with or without its port.
+            path = "http://%s%s" % (urlsplit(url).netloc.rpartition("@")[2], aim.path)
             headers.update(proxy_headers)
         connected = time.monotonic()
         facts = tls_seconds = None

@@ -1,0 +1,257 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One try of a transfer: one request, or several at once whose bytes are summed; and the small requests around it."""
+
+from __future__ import annotations
+
+import collections
+import email.utils
+import http.client
+import re
+import threading
+import time
+from urllib.parse import urljoin, urlsplit
+
+from .http_connection import connect
+from .http_errors import Failure, as_failure, endpoint, of_status
+from .transfer_stream import Digester, Moved, Sender, receive
+
+MOST_REDIRECTS = 5
+ERROR_BODY_BYTES = 8192
+# After its deadline a stream has this long to notice.
+SPARE_SECONDS = 10
+
+Settings = collections.namedtuple("Settings", "proxy ca_path validate_certs stall_seconds")
+
+Aim = collections.namedtuple("Aim", "url headers")
+Aim.__doc__ = """Where a request goes and what its headers hold beside ours; both may be secret."""
+
+Answer = collections.namedtuple("Answer", "status headers body aim")
+
+Part = collections.namedtuple("Part", "aim first last data")
+Part.__doc__ = """What one stream moves: `first` and `last` byte of a range to get (null: all); for an upload `last` + 1 bytes that repeat `data`."""
+
+
+class Redirected(Exception):
+    """The server names another place."""
+
+    def __init__(self, aim, headers):
+        super(Redirected, self).__init__("redirected")
+        self.aim = aim
+        self.headers = headers
+
+
+def redirected(aim, location):
+    """The Aim that a Location header leads to; headers that were given go to the same scheme, host and port only. Failure."""
+    try:
+        url = urljoin(aim.url, location)
+        before, after = urlsplit(aim.url), urlsplit(url)
+        same = (before.scheme, before.hostname, before.port) == (after.scheme, after.hostname, after.port)
+    except ValueError:
+        raise Failure("protocol", "redirected to what is no URL")
+    if after.scheme not in ("http", "https"):
+        raise Failure("protocol", "redirected to what is no http or https URL")
+    if before.scheme == "https" and after.scheme == "http":
+        raise Failure("protocol", "redirected from https to http, to %s: not followed" % endpoint(url))
+    if same and "@" not in after.netloc and "@" in before.netloc:
+        url = after._replace(netloc=before.netloc.rpartition("@")[0] + "@" + after.netloc).geturl()
+    return Aim(url, aim.headers if same else {})
+
+
+def _retry_after(headers):
+    """Seconds that a server asks to be left alone; null where it doesn't."""
+    value = (headers.get("Retry-After") or "").strip()
+    if re.match(r"[0-9]{1,9}\Z", value):
+        return int(value)
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+        return max(0.0, moment.timestamp() - time.time())
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def _refusal(response, aim, method):
+    """The Failure or Redirected of an answer that isn't the wanted one."""
+    status, location = response.status, response.headers.get("Location")
+    follows = (307, 308) if method == "PUT" else (301, 302, 303, 307, 308)
+    if status in follows and location:
+        return Redirected(redirected(aim, location), response.headers)
+    if status < 400:
+        return Failure("protocol", "HTTP %d is no answer to a %s" % (status, method), status)
+    failure = of_status(status, response.reason, _retry_after(response.headers))
+    try:
+        said = re.search(br"<Code>([A-Za-z0-9]{3,60})</Code>", response.read(ERROR_BODY_BYTES))
+    except (OSError, Failure, http.client.HTTPException, ValueError):
+        said = None
+    return failure if said is None else Failure(failure.kind, "%s (%s)" % (failure, said.group(1).decode("ascii")), status, failure.retry_after)
+
+
+def _open(aim, settings, deadline):
+    return connect(aim.url, deadline - time.monotonic(), settings.proxy, settings.ca_path, settings.validate_certs, settings.stall_seconds)
+
+
+def _ask(opened, method, aim, more):
+    """Sends a request's head."""
+    names = {"Accept-Encoding": "identity", "User-Agent": "trainops.gpu_audit", "Connection": "close"}
+    names.update(opened.headers)
+    names.update(aim.headers)
+    names.update(more)
+    opened.connection.putrequest(method, opened.path, skip_host="Host" in names, skip_accept_encoding=True)
+    for name, value in names.items():
+        opened.connection.putheader(name, value)
+    opened.connection.endheaders()
+
+
+def small(method, aim, settings, seconds, headers=None, most=0):
+    """A request without a body, redirects followed. -> Answer (its body up to `most` bytes), whatever its status below 400; Failure."""
+    deadline = time.monotonic() + seconds
+    for _number in range(MOST_REDIRECTS + 1):
+        opened = _open(aim, settings, deadline)
+        try:
+            _ask(opened, method, aim, headers or {})
+            response = opened.connection.getresponse()
+            if response.status not in (200, 202, 204, 206):
+                raise _refusal(response, aim, method)
+            body = response.read(most) if most else b""
+            return Answer(response.status, response.headers, body, aim)
+        except Redirected as other:
+            aim = other.aim
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise as_failure(error)
+        finally:
+            opened.socket.abort()
+            opened.connection.close()
+    raise Failure("protocol", "more than %d redirects" % MOST_REDIRECTS)
+
+
+class Try(object):
+    """Moves `parts` at once until all are through, one failed, or `deadline` (time.monotonic()) has come.
+
+    run() raises Failure or Redirected; else: `moved` (Moved), `limited` (null | "bytes" | "seconds"), `answers` ({stream: Answer}, an upload's
+    with the start of its body), `opened` (the first stream's), `first_byte_seconds`, `summed` (of `summer`), `waited_seconds` (for summing).
+    """
+
+    def __init__(self, direction, parts, settings, deadline, most, summer=None):
+        self.direction, self.parts, self.settings, self.deadline, self.most = direction, parts, settings, deadline, most
+        # Gives what sums a download, from its headers; null for nothing.
+        self.summer = summer or (lambda headers: None)
+        self.moved = Moved()
+        self.limited = self.opened = self.first_byte_seconds = self.summed = None
+        self.answers = {}
+        self.waited_seconds = 0.0
+        self._barrier = threading.Barrier(len(parts), action=self.moved.begin)
+        self._sockets, self._failures, self._ended = [], [], threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def run(self):
+        threads = [threading.Thread(target=self._stream, args=(number,), daemon=True) for number in range(len(self.parts))]
+        for thread in threads:
+            thread.start()
+        try:
+            for _thread in threads:
+                if not self._ended.acquire(timeout=max(0.0, self.deadline - time.monotonic()) + SPARE_SECONDS):
+                    raise Failure("timeout", "no end of it in time")
+                if self._failures:
+                    break
+        finally:
+            # A signal's exception ends the streams too.
+            self.stop()
+        for thread in threads:
+            thread.join(5)
+        if self._failures:
+            raise self._failures[0]
+
+    def stop(self):
+        self._barrier.abort()
+        with self._lock:
+            for timed in self._sockets:
+                timed.abort()
+
+    def _stream(self, number):
+        try:
+            opened = _open(self.parts[number].aim, self.settings, self.deadline)
+            with self._lock:
+                self._sockets.append(opened.socket)
+            try:
+                self._barrier.wait(max(0.001, self.deadline - time.monotonic()))
+                if number == 0:
+                    self.opened = opened
+                (self._upload if self.direction == "upload" else self._download)(number, opened, self.parts[number])
+            finally:
+                opened.socket.abort()
+                opened.connection.close()
+        except (Failure, Redirected) as failure:
+            self._failures.append(failure)
+        except threading.BrokenBarrierError:
+            # Another stream failed, or couldn't connect in time: that one's reason is the one to tell.
+            self._failures.append(Failure("timeout", "not all streams were connected in time"))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self._failures.append(as_failure(error))
+        except MemoryError:
+            self._failures.append(Failure("local", "not enough memory"))
+        finally:
+            self._ended.release()
+
+    def _download(self, number, opened, part):
+        ranged = {} if part.first is None else {"Range": "bytes=%d-%d" % (part.first, part.last)}
+        _ask(opened, "GET", part.aim, ranged)
+        response = opened.connection.getresponse()
+        if response.status != (206 if ranged else 200):
+            raise _refusal(response, part.aim, "GET")
+        if ranged and not (response.headers.get("Content-Range") or "").startswith("bytes %d-%d/" % (part.first, part.last)):
+            raise Failure("protocol", "the server gave another range than the one that was asked for")
+        most = self.most if part.first is None else part.last - part.first + 1
+        self.answers[number] = Answer(response.status, response.headers, b"", part.aim)
+        summed = self.summer(response.headers) if len(self.parts) == 1 else None
+        digester = Digester(summed)
+        length = response.length
+        try:
+            count = receive(response, self.moved, digester, most)
+            digester.end()
+        except Failure as failure:
+            if failure.kind != "timeout" or not self.moved.total:
+                raise
+            self.limited, count = "seconds", None
+        finally:
+            digester.close()
+        self.waited_seconds = digester.waited_seconds
+        if count is not None and not ranged and count == most and (length is None or length > most):
+            self.limited = self.limited or "bytes"
+        if number == 0:
+            self.first_byte_seconds = None if self.moved.first is None else self.moved.first - self.moved.begun
+        self.summed = summed
+
+    def _upload(self, number, opened, part):
+        total = part.last + 1
+        _ask(opened, "PUT", part.aim, {"Content-Length": str(total), "Content-Type": "application/octet-stream"})
+        sender = Sender(opened.socket, part.data, total, self.moved, opened.tls is not None)
+        try:
+            early = sender.send()
+            if not early:
+                sender.await_answer()
+        except Failure as failure:
+            if failure.kind == "timeout" and sender.counted and sender.counted < total:
+                self.limited = "seconds"
+                return
+            raise
+        except OSError as error:
+            # A server that refuses often says so before it closes.
+            early, broken = True, as_failure(error)
+        else:
+            broken = None
+        try:
+            response = opened.connection.getresponse()
+        except (OSError, Failure, http.client.HTTPException) as error:
+            raise broken or as_failure(error)
+        if response.status not in (200, 201, 202, 204):
+            raise _refusal(response, part.aim, "PUT")
+        if early:
+            raise broken or Failure("protocol", "HTTP %d before all had been sent" % response.status, response.status)
+        answered = time.monotonic()
+        body = response.read(ERROR_BODY_BYTES)
+        # What TLS adds may hide the last bytes from the count; the server has confirmed them all.
+        self.moved.add(total - sender.counted)
+        waited = answered - (sender.ended_at or answered)
+        with self._lock:
+            self.first_byte_seconds = max(self.first_byte_seconds or 0.0, waited)
+        self.answers[number] = Answer(response.status, response.headers, body, part.aim)

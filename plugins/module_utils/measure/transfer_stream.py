@@ -1,0 +1,245 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Moves the bytes of one HTTP request and counts them by the second: sending a repeated block, receiving, digests beside it."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import http.client
+import queue
+import select
+import struct
+import termios
+import threading
+import time
+
+from .http_errors import Failure, as_failure
+
+# Of TLS one call sends all it is given: in smaller pieces a slow link's seconds are told apart.
+_SEND_BYTES = {False: 256 << 10, True: 64 << 10}
+_BUFFER_BYTES = 256 << 10
+_BUFFERS = 16
+_LOOK_SECONDS = 0.1
+
+
+class Moved(object):
+    """Bytes moved by all streams of one try, by whole seconds since begin()."""
+
+    def __init__(self):
+        self.begun = None
+        self.first = self.last = None
+        self.total = 0
+        self._seconds = []
+        self._lock = threading.Lock()
+
+    def begin(self):
+        self.begun = self.last = time.monotonic()
+
+    def add(self, count):
+        now = time.monotonic()
+        with self._lock:
+            self.last = now
+            if count <= 0:
+                return
+            self.total += count
+            if self.first is None:
+                self.first = now
+            second = int(now - self.begun)
+            if len(self._seconds) <= second:
+                self._seconds.extend([0] * (second + 1 - len(self._seconds)))
+            self._seconds[second] += count
+
+    def seconds(self):
+        return 0.0 if self.begun is None else self.last - self.begun
+
+    def series(self):
+        """Bytes in each whole second that has passed; of a transfer's last, unfinished second nothing."""
+        whole = int(self.seconds())
+        return (self._seconds + [0] * whole)[:whole]
+
+
+# -------------------------------------------------------------------- bodies
+
+
+def new_hash(algorithm):
+    """A hash of hashlib; null where this Python has none (md5 on a FIPS host)."""
+    try:
+        return hashlib.new(algorithm)
+    except ValueError:
+        return None
+
+
+def body_digest(data, count, algorithm):
+    """The digest (bytes) of `count` bytes of an upload, which repeats `data`."""
+    summed = new_hash(algorithm)
+    if summed is None:
+        return None
+    view = memoryview(data)
+    for _number in range(count // len(data)):
+        summed.update(view)
+    summed.update(view[:count % len(data)])
+    return summed.digest()
+
+
+class Digester(object):
+    """Sums what is received in a thread of its own, so that receiving goes on. `summed`: has update(view); null only lends a buffer."""
+
+    def __init__(self, summed=None):
+        self._summed = summed
+        self.waited_seconds = 0.0
+        self._view, self._filled, self._thread = memoryview(bytearray(_BUFFER_BYTES)), 0, None
+        if summed is not None:
+            self._free, self._full = queue.Queue(), queue.Queue()
+            for _number in range(_BUFFERS - 1):
+                self._free.put(memoryview(bytearray(_BUFFER_BYTES)))
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+
+    def _work(self):
+        while True:
+            view, count = self._full.get()
+            if view is None:
+                return
+            self._summed.update(view[:count])
+            self._free.put(view)
+
+    def room(self, most):
+        """Where the next bytes are to be received."""
+        return self._view[self._filled:self._filled + most]
+
+    def received(self, count):
+        if self._thread is None:
+            return
+        self._filled += count
+        if self._filled == len(self._view):
+            self._hand_over()
+
+    def _hand_over(self):
+        self._full.put((self._view, self._filled))
+        begun = time.monotonic()
+        self._view, self._filled = self._free.get(), 0
+        self.waited_seconds += time.monotonic() - begun
+
+    def end(self):
+        """All that was received is in `summed` afterwards."""
+        if self._thread is not None:
+            self._full.put((self._view, self._filled))
+            self.close()
+
+    def close(self):
+        if self._thread is not None:
+            self._full.put((None, 0))
+            self._thread.join()
+            self._thread = None
+
+
+# ------------------------------------------------------------------ receiving
+
+
+def receive(response, moved, digester, most):
+    """Reads an answer's body, at most `most` bytes of it. -> bytes read; Failure (short_body, stalled, timeout, reset, protocol)."""
+    expected, count = response.length, 0
+    while count < most:
+        view = digester.room(most - count)
+        try:
+            number = _some(response, view)
+        except (OSError, Failure) as error:
+            # Within the body even a closed connection is a body cut short; a reset stays one.
+            raise as_failure(error)
+        except Exception as error:
+            raise _body_failure(error)
+        if not number:
+            break
+        moved.add(number)
+        digester.received(number)
+        count += number
+    if expected is not None and count < min(expected, most):
+        raise Failure("short_body", "%d bytes of %d came before the connection was closed" % (count, expected))
+    return count
+
+
+def _some(response, view):
+    """At least one byte of the body into `view`, 0 at its end. http.client's own readinto() waits until a buffer is full."""
+    if response.fp is None:
+        return 0
+    if response.chunked:
+        data = response.read1(len(view))
+        view[:len(data)] = data
+        return len(data)
+    if response.length is not None:
+        view = view[:response.length]
+        if not len(view):
+            return 0
+    number = response.fp.readinto1(view)
+    if response.length is not None:
+        response.length -= number
+    return number
+
+
+def _body_failure(error):
+    if isinstance(error, http.client.HTTPException):
+        failure = as_failure(error)
+        return Failure("short_body", "the connection was closed within a chunked answer") if failure.kind == "short_body" else failure
+    if isinstance(error, ValueError):
+        # A chunk's length that is no number.
+        return Failure("protocol", "the chunks of the answer are no proper HTTP")
+    raise error
+
+
+# -------------------------------------------------------------------- sending
+
+
+def unacknowledged(sock):
+    """Bytes that the kernel holds and the other side hasn't confirmed (SIOCOUTQ, tcp(7)); 0 where that can't be asked."""
+    try:
+        return struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]
+    except (OSError, ValueError):
+        return 0
+
+
+class Sender(object):
+    """Sends `total` bytes of a repeated block; counts what the other side has confirmed, not what lies in the kernel."""
+
+    def __init__(self, timed, data, total, moved, encrypted):
+        self.timed, self.data, self.total, self.moved, self.encrypted = timed, memoryview(data), total, moved, encrypted
+        self.sent = self.counted = 0
+        # When the last byte was confirmed, as far as that can be seen.
+        self.ended_at = None
+
+    def count(self):
+        confirmed = max(self.counted, self.sent - unacknowledged(self.timed))
+        if confirmed > self.counted:
+            self.moved.add(confirmed - self.counted)
+            self.counted = confirmed
+            if confirmed == self.total:
+                self.ended_at = time.monotonic()
+
+    def send(self):
+        """Sends all of it. -> whether the server began to answer before that; Failure, OSError."""
+        size = len(self.data)
+        poll = select.poll()
+        poll.register(self.timed.fileno(), select.POLLIN)
+        while self.sent < self.total:
+            # Encrypted, what comes in may be TLS's own.
+            if not self.encrypted and poll.poll(0):
+                return True
+            at = self.sent % size
+            self.sent += self.timed.send(self.data[at:min(at + _SEND_BYTES[self.encrypted], size, at + self.total - self.sent)])
+            self.count()
+        return False
+
+    def await_answer(self):
+        """Waits until something of the answer is there, counting what is confirmed meanwhile; Failure where nothing moves any more."""
+        poll, moved_at = select.poll(), time.monotonic()
+        poll.register(self.timed.fileno(), select.POLLIN)
+        while not poll.poll(_LOOK_SECONDS * 1000):
+            before = self.counted
+            self.count()
+            now = time.monotonic()
+            if self.counted > before:
+                moved_at = now
+            if now >= self.timed.deadline:
+                raise Failure("timeout", "no answer in time")
+            if self.counted < self.sent and self.timed.stall_seconds and now - moved_at >= self.timed.stall_seconds:
+                raise Failure("stalled", "no byte for %g s" % self.timed.stall_seconds)
