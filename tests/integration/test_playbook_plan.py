@@ -41,6 +41,22 @@ def test_in_chinese(site):
     assert done.returncode == 0 and re.search(r"^优化器状态 +11\.2 GiB", done.stdout, re.MULTILINE) and "单个 GPU 的显存构成" in done.stdout
 
 
+@pytest.mark.parametrize(("arguments", "changes", "words"), [
+    ((), {"heads": 31}, "hidden_size 4096 不是 heads 31 的整数倍"),
+    (("-e", "gpu_audit_plan_file=/nonexistent/deep/plan.json"), {}, "gpu_audit_plan_file：目录 /nonexistent/deep 不存在"),
+    (("-e", '{"gpu_audit_model": {}}'), {}, "缺少 gpu_audit_model"),
+    (("-e", "vram_estimate_modle=x"), {}, "vram_estimate_modle 不是本审计的变量，不起任何作用（是否想写“gpu_audit_model”？）"),
+])
+def test_mistakes_are_said_in_chinese(site, arguments, changes, words):
+    done = play(site, "-e", "gpu_audit_language=zh", *arguments, **changes)
+    assert words in "".join(done.stdout.split("\n")) and "Traceback" not in done.stdout, done.stdout
+
+
+def test_a_language_that_is_none_is_refused(site):
+    done = play(site, "-e", "gpu_audit_language=de")
+    assert done.returncode == 2 and "gpu_audit_language: 'de' is no language; use one of en, zh" in done.stdout, done.stdout
+
+
 def test_files_beside_each_other_written_once(site):
     first = play(site, "-e", "gpu_audit_plan_file=./out.json")
     assert first.returncode == 0 and recap(first.stdout)["localhost"]["changed"] == 1, first.stdout
