@@ -116,3 +116,32 @@ def troubled():
     """A host on which almost every check of a measurement warns or fails."""
     return host(peak=0.87, busy=0.45, change=_worse, form={"dataset_layout": "files", "dataset_file_bytes": 110000,
                                                            "dataset_file_count": 1200000, "read_block_bytes": MIB})
+
+
+def _partial(_probe, storage):
+    storage.update(quick=True, cached=True, read_bytes_per_second=24e9)
+    storage["jobs"]["dataset_read"]["buffered_label"] = "cached"
+
+
+def storage_alone():
+    """A host whose workload nobody probed; its storage test was a quick one that came out of RAM."""
+    document, inputs = host(change=_partial)
+    del document["measurements"][PROBE]
+    return document, inputs
+
+
+def superlinear():
+    """A host whose one GPU was measured cold, and whose data set lies on a network share that is read through the page cache."""
+    def change(probe, storage):
+        probe["scaling"]["seconds"] = {"1": 980, "2": 415, "4": 225, "8": 150}
+        probe.update(epoch_seconds=None, read_bytes=None, read_bytes_per_second=None, data_wait_fraction=None)
+        storage.update(_storage(sequential=6.2e9, small=3e8), quick=True)
+        storage["file_system"].update(type="nfs4", kind="network", network=True)
+        for entry in storage["jobs"].values():
+            entry["buffered_label"] = "buffered"
+    return host(peak=0.82, change=change)
+
+
+def page():
+    """One host of each kind."""
+    return [host(), troubled(), storage_alone(), superlinear()]
