@@ -8,7 +8,7 @@ from ..measured_texts import label, measured_at
 from ..numbers import format_duration, format_required
 from ..scaling import NOTED_BELOW, ScalingError, summarise
 from . import line_charts
-from .clean import for_html, is_number
+from .clean import display, for_html, is_number
 from .figures import human
 
 PEAK, HEADROOM, EFFICIENCY = "vram.peak_fraction", "storage.read_headroom_ratio", "scaling.efficiency_fraction"
@@ -118,7 +118,8 @@ def _memory_chart(view, host, times, memory, end, is_reserved):
     # What a framework reserved on purpose is no peak: neither limits nor a target belong to it.
     lines, limit_key = _limit_lines(view, {} if is_reserved else limits_of(view, host, PEAK))
     title = view.text("chart_vram_time")
-    key = [("line", view.text("key_reserved" if is_reserved else "key_peak", gpu=gpu, peak=top))]
+    words = "key_reserved" if is_reserved else "key_peak" if len(memory) > 1 else "key_peak_one"
+    key = [("line", view.text(words, gpu=display(gpu, 40), peak=top))]
     if len(memory) > 1:
         key.append(("band", view.text("key_span", n=len(memory))))
     if not is_reserved:

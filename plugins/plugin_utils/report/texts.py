@@ -200,6 +200,7 @@ _TEXTS = {
     "chart_need": ("Read speed: needed against measured", "读取速度：需求与实测"),
     "chart_efficiency": ("Scaling efficiency", "扩展效率"),
     "key_peak": ("GPU {gpu}, the fullest: peak {peak}", "GPU {gpu}（最高）：峰值 {peak}"),
+    "key_peak_one": ("GPU {gpu}: peak {peak}", "GPU {gpu}：峰值 {peak}"),
     "key_reserved": ("GPU {gpu}: {peak} reserved by the framework on purpose", "GPU {gpu}：框架有意预留 {peak}"),
     "key_span": ("from the lowest to the highest of {n} GPUs", "{n} 个 GPU 的最低至最高"),
     "key_zone": ("target: {low} to {high}", "目标区间：{low} 至 {high}"),
