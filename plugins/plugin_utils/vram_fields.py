@@ -145,7 +145,8 @@ MODEL_SPEC = {
         choices=("none", "optimizer", "all"),
     ),
     "largest_layer_parameters": _field(
-        "count", "Parameters of the largest layer. Default: from the shape.", "最大层的参数量。默认由结构推算。"
+        "count", "Parameters of the largest layer. Default: from the shape; for zero3 DeepSpeed's 1e9 live parameters.",
+        "最大层的参数量。默认由结构推算；zero3 时取 DeepSpeed 的 1e9 活动参数。",
     ),
     "gpus": _field(
         "whole",
@@ -156,8 +157,8 @@ MODEL_SPEC = {
     "gpus_per_host": _field("whole", "GPUs of one host.", "单台主机的 GPU 数。", 8, high=1024),
     "tensor_parallel": _field(
         "whole",
-        "GPUs that share each layer. Default: 1; for inference all GPUs of a host.",
-        "张量并行度。默认 1；推理时为单机全部 GPU。",
+        "GPUs that share each layer. Default: 1; for inference 8, 4 or 2 where gpus and heads divide by it.",
+        "张量并行度。默认 1；推理时取 8、4、2 中能整除 gpus 与 heads 的最大值。",
         high=1024,
     ),
     "pipeline_parallel": _field("whole", "Stages that share out the layers.", "流水线并行级数。", 1, high=1024),

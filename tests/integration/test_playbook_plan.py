@@ -95,6 +95,15 @@ def test_impossible_input_fails_in_words(site, changes, words):
     assert done.returncode == 2 and words in done.stdout and "Traceback" not in done.stdout, done.stdout
 
 
+def test_every_mistake_at_once_in_chinese(site):
+    done = play(site, "-e", "gpu_audit_language=zh", optimizer="adam_w", sequence_length="2k", heads=31, sharding="zero2", pipeline_parallel=2, colour=1)
+    assert done.returncode == 2, done.stdout
+    for words in ("optimizer 必须是下列之一", "是否想写\u201cadamw\u201d", "2k 可能指 2000 或 2048", "hidden_size 4096 不是 heads 31 的整数倍",
+                  "sharding zero2 不能与 pipeline_parallel 同用", "colour 不是模型的字段"):
+        assert words in done.stdout, words
+    assert "must be" not in done.stdout and "Traceback" not in done.stdout
+
+
 def test_without_a_model_it_says_what_to_give(site):
     done = site.play("plan", inventory=False)
     assert done.returncode == 2 and "gpu_audit_model is missing" in done.stdout and "Traceback" not in done.stdout

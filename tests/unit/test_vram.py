@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import math
 import pathlib
+import re
 
 import pytest
+import yaml
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_show, plan_texts, vram, vram_boards, vram_fields, vram_rules
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.catalogue import boards, plain_name
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table import width
@@ -502,6 +504,14 @@ def test_chinese_is_chinese_throughout():
     for sentence in [found["headline"], *found["notes"], *(entry["title"] for entry in found["parts"])]:
         assert any("\u4e00" <= character <= "\u9fff" for character in sentence) or sentence == "logits", sentence
     assert not any(" x the " in entry["how"] or "memory" in entry["how"] for entry in found["parts"])
+
+
+def test_the_page_shows_what_comes_out():
+    page = (ROOT / "docs" / "vram.md").read_text(encoding="utf-8")
+    model = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL).group(1))
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL).group(1).splitlines()
+    printed = plan.lines(plan.make(model["gpu_audit_model"], model["gpu_audit_workload"]), "en", 110)
+    assert len(shown) > 30 and [line for line in shown if line not in (*printed, "...")] == []
 
 
 def test_a_plan_is_plain_json():
