@@ -88,7 +88,7 @@ def _said(place, jobs, made, options):
 
 # What is said of another test's folder in the same directory.
 _OTHERS = {
-    storage_folder.RUNNING: "another storage test runs in this directory now (%s); this one can't run beside it",
+    storage_folder.RUNNING: "another storage test runs in this directory now (%s)",
     storage_folder.DEAD: "a test that was killed left %s there; it is removed when this one runs",
     storage_folder.UNKNOWN: "%s lies there: a test of another machine or container runs there now, or left it; remove it when none does",
 }
