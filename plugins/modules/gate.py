@@ -12,6 +12,8 @@ description:
   - Fails exactly when the host's verdict is below the gate. Contacts no host; unreachable hosts and those that were never tried are
     refused too.
   - Uses the judgement of the same process. Where there is none, the report of a stored run.
+  - Ansible skips a play without hosts and exits 0, so that nothing is refused there. The playbook C(trainops.gpu_audit.gate) fails; a play of
+    your own does with P(trainops.gpu_audit.play_hosts#lookup) in its C(hosts).
 options:
   level:
     description:
