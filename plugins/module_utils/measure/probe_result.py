@@ -193,7 +193,9 @@ def uncounted(options, progress, follower):
 
 def _notes(watch, hello, seen, summary, visible):
     options, progress, notes = watch.options, watch.progress, []
-    if seen["left_running"]:
+    if seen["left_running"] == 1:
+        notes.append("a process was still running when the command ended, and was ended")
+    elif seen["left_running"]:
         notes.append("%d processes were still running when the command ended, and were ended" % seen["left_running"])
     if seen["left"]:
         notes.append("processes that not even SIGKILL ends: %s" % ", ".join("%d" % pid for pid in seen["left"][:20]))
