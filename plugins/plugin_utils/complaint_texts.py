@@ -291,6 +291,8 @@ TABLE = (
         "logits_copies and fused_loss contradict each other: a fused loss keeps no logits",
         "logits_copies 与 fused_loss 相互矛盾：分块计算损失时不保存 logits",
     ),
+    ("{value} is no board of the catalogue{near}", "{value} 不是目录中的板卡{near}"),
+    ("boards must be a name or a list of names, such as H100, not {value}", "boards 必须是名称或名称列表（如 H100），而不是 {value}"),
     ("kv_precision is of inference: training keeps no KV cache", "kv_precision 仅用于推理：训练不保留 KV 缓存"),
     ("{field} is of training: for inference leave it out", "{field} 仅用于训练：推理请勿给出"),
     (

@@ -129,6 +129,27 @@ def test_the_nearest_field(written, meant):
     assert refused(**{written: 1})[0] == '%s is no field of a model (did you mean "%s"?)' % (written, meant)
 
 
+@pytest.mark.parametrize(("written", "meant"), [("RTX 4O90", "RTX 4090"), ("rtx 409o", "rtx-4090"), ("H1000", "H100"), (["H100", "A100-SXM4-80G"], "A100-SXM4-80GB")])
+def test_the_nearest_board(written, meant):
+    (sentence,) = refused(boards=written)
+    assert sentence.startswith("boards: ") and sentence.endswith('is no board of the catalogue (did you mean "%s"?)' % meant)
+    assert plan.complaint(vram_fields.PlanError([sentence]), "zh").endswith("不是目录中的板卡（是否想写“%s”？）" % meant)
+
+
+@pytest.mark.parametrize("written", [3, [], {}, [3], "x" * 300, True, [""]])
+def test_boards_are_names(written):
+    assert len(refused(boards=written)) == 1 and "boards" in refused(boards=written)[0]
+
+
+@pytest.mark.parametrize(("written", "names"), [
+    ("rtx 4090", {"GeForce RTX 4090", "GeForce RTX 4090 D"}), ("NVIDIA A100-SXM4-80GB", {"A100-SXM4-80GB"}), ("gb300-278gb", {"GB300"}), (["L4", "T4"], {"L4", "Tesla T4"}),
+])
+def test_only_the_boards_that_were_asked_for(written, names):
+    found = plan.make({**LLAMA, "boards": written}, FORM)
+    assert {board["name"] for board in found["boards"]} == names
+    assert {board["name"] for board in plan.make({**LLAMA, "boards": "H100"}, FORM)["boards"]} > {"H100 PCIe", "H100 80GB HBM3", "H100 NVL"}
+
+
 # --- figures ------------------------------------------------------------------------------------------------------------------------------
 
 
