@@ -206,6 +206,11 @@ TABLE = (
     (
         "no program has the name that begins with {name}: give a list of words, the program first, and variables in environment",
         "没有以 {name} 开头的程序：请写成单词列表，程序在前，变量放入 environment",
+    (
+        "the GPUs of this host can't be counted ({error*}), so that nothing can be run on some of them: see that nvidia-smi works there, or "
+        "leave gpu_counts out",
+        "无法得知该主机的 GPU 数量（{error}），因而不能只在其中一部分上运行：请确认 nvidia-smi 在该主机上可用，或不设 gpu_counts",
+    ),
     ),
     (
         "the command {name} isn't there, or isn't on PATH ({path}): give its whole path, set PATH in environment, or install it",
@@ -293,11 +298,13 @@ TABLE = (
         "progress_file {path}: none of its {count} lines is a JSON object with the key iteration",
         "progress_file {path}：{count} 行中没有一行是含 iteration 键的 JSON 对象",
     ),
+    ("no NVIDIA driver library (libnvidia-ml.so.1) is installed on this host", "该主机未安装 NVIDIA 驱动库（libnvidia-ml.so.1）"),
     ("progress_file {path}: {error}", "progress_file {path}：{error}"),
     (
         "give iteration_pattern or progress_file, or wrap the loop with the helper gpu_audit_probe.py",
         "请给出 iteration_pattern 或 progress_file，或用辅助文件 gpu_audit_probe.py 包裹循环",
     ),
+    ("a process was still running when the command ended, and was ended", "命令结束时仍有一个进程在运行，已将其结束"),
     ("{count} lines of the progress files are no JSON objects", "进度文件中有 {count} 行不是 JSON 对象"),
     ("the command went on after an allocation failed: {line}", "一次显存分配失败后命令仍继续运行：{line}"),
     ("CUDA_VISIBLE_DEVICES leaves {count} of {all} GPUs to the command", "CUDA_VISIBLE_DEVICES 只让命令使用 {all} 个 GPU 中的 {count} 个"),
@@ -306,7 +313,14 @@ TABLE = (
         "为使采样开销低于单核的 1 %，采样间隔由 {wanted} 秒增至 {longest} 秒",
     ),
     ("this driver counts its own reserved VRAM as used", "该驱动把自身保留的显存计入已用"),
-    ("GPU {index}: {name}: {error}", "GPU {index}：{name}：{error}"),
+    ("GPU {index}: memory isn't known: {error}", "GPU {index}：显存未知：{error}"),
+    ("GPU {index}: utilisation isn't known: {error}", "GPU {index}：利用率未知：{error}"),
+    ("GPU {index}: power isn't known: {error}", "GPU {index}：功耗未知：{error}"),
+    ("GPU {index}: what holds clocks down isn't known: {error}", "GPU {index}：时钟受限原因未知：{error}"),
+    ("GPU {index}: use of the encoder isn't known: {error}", "GPU {index}：编码器利用率未知：{error}"),
+    ("GPU {index}: list of processes isn't known: {error}", "GPU {index}：其进程未知：{error}"),
+    ("GPU {index}: temperature isn't known: {error}", "GPU {index}：温度未知：{error}"),
+    ("GPU {index}: {name} isn't known: {error}", "GPU {index}：{name} 未知：{error}"),
     ("the driver doesn't tell which processes hold VRAM", "驱动没有给出占用显存的进程"),
     ("this kernel doesn't hand orphans over: a daemon that the command forks may stay", "该内核不会移交孤儿进程：命令派生的守护进程可能残留"),
     ("process {pid} hangs in the driver and can't be ended", "进程 {pid} 挂在驱动中，无法结束"),
@@ -322,3 +336,8 @@ TABLE = (
         "{name} 处理一行就用了超过 {seconds} 秒：后续行不再与其匹配。请改写，避免嵌套重复",
     ),
 )
+    (
+        "{name} took too much processor time (with the other expressions {seconds} s): no further line was compared with it. Write it simpler, "
+        "or let the command print less",
+        "{name} 占用的处理器时间过多（与其他表达式合计 {seconds} 秒）：后续行不再与其匹配。请简化表达式，或减少命令的输出",
+    ),

@@ -92,14 +92,13 @@ def gpus_text(count):
 
 def _list_gpus():
     """{"gpus": [{"index", "uuid", "mig_uuid", "name"}], "error": None or the driver's words}"""
-    from ..sources.gpu_record import error_text
     from ..sources.nvml_ctypes import Binding
-    from .sampler_gpu import open_devices
+    from .sampler_gpu import driver_words, open_devices
     try:
         devices = open_devices(Binding())[0]
     except Exception as error:  # pylint: disable=broad-except
         # No library, no driver, no right: the words are told.
-        return {"gpus": [], "error": error_text(error)}
+        return {"gpus": [], "error": driver_words(error)}
     return {"gpus": [{name: device.about[name] for name in ("index", "uuid", "mig_uuid", "name")} for device in devices], "error": None}
 
 

@@ -15,6 +15,13 @@ WARM_UP = 1
 NEEDED_FOR_WARM_UP = 5
 # Later than this an out-of-memory without a counted iteration is not called one at the start: the output may only not tell of iterations.
 AT_START_SECONDS = 120.0
+# The library's functions, for people.
+_READINGS = {
+    "nvmlDeviceGetMemoryInfo": "memory", "nvmlDeviceGetUtilizationRates": "utilisation", "nvmlDeviceGetPowerUsage": "power",
+    "nvmlDeviceGetCurrentClocksEventReasons": "what holds clocks down", "nvmlDeviceGetCurrentClocksThrottleReasons": "what holds clocks down",
+    "nvmlDeviceGetEncoderUtilization": "use of the encoder", "nvmlDeviceGetComputeRunningProcesses": "list of processes",
+    "nvmlDeviceGetGraphicsRunningProcesses": "list of graphics processes", "nvmlDeviceGetTemperature": "temperature", "nvmlDeviceGetUUID": "uuid",
+    "nvmlDeviceGetName": "name"}
 
 
 def iteration_figures(progress):
@@ -215,7 +222,7 @@ def _notes(watch, hello, seen, summary, visible):
     for about in hello["gpus"]:
         for name, words in sorted(about["errors"].items()):
             if name != "sm_activity":
-                notes.append("GPU %d: %s: %s" % (about["index"], name, words))
+                notes.append("GPU %d: %s isn't known: %s" % (about["index"], _READINGS.get(name, name), words))
     if any(before["processes_known"] is False for before in hello["before"]):
         notes.append("the driver doesn't tell which processes hold VRAM")
     return notes
