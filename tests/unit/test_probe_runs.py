@@ -256,6 +256,7 @@ def sleeping(root):
 def test_a_command_that_can_t_start_says_why_and_what_to_do(lab, options, words):
     result = lab.run(**options)["measurement"]
     assert result["outcome"] == "not_started" and words in result["error"]
+    assert result["read_bytes"] is result["read_bytes_per_second"] is result["host_read_bytes"] is None
     assert "Errno" not in result["error"] and "Error:" not in result["error"] and "No such file" not in result["error"]
 
 

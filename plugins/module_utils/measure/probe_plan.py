@@ -173,7 +173,7 @@ def plan(given, listed=None):
     once = min(options["timeout_seconds"], options["run_seconds"] or options["timeout_seconds"]) + options["grace_seconds"] + SPARE_SECONDS
     counts, left_out = counts_to_run(options, listed) if options["gpu_counts"] else ([], [])
     notes = [_uncounted(options)]
-    if options["iterations"]:
+    if options["iterations"] and not notes[0]:
         notes.append("ends after %d iterations" % options["iterations"])
     if counts:
         notes.append("runs on %s GPUs, one after the other" % ", ".join("%d" % count for count in counts))

@@ -126,7 +126,9 @@ def build(watch, hello, seen, facts):
         "window_seconds": round(window.seconds, 1),
         "out_of_memory": _out_of_memory(outcome, progress, kills, where, seconds, watch.oom_after)}
     result.update(figures)
-    result.update(_read_figures(summary, facts, watch.output.total))
+    reads = _read_figures(summary, facts, watch.output.total)
+    # What was read until a command turned out not to start is the probe's own.
+    result.update(reads if not seen["error"] else dict.fromkeys(reads))
     result.update({
         "gpus": gpus, "leftovers": summary.leftovers(),
         "framework": progress.framework, "framework_peak_bytes": progress.framework_peak,
