@@ -18,6 +18,7 @@ TABLE = (
     ("the host knows nothing of the job any more: {error}", "主机上已没有该作业的记录：{error}"),
     ("no answer within {seconds} s", "{seconds} 秒内没有应答"),
     # --- where a storage test may write
+    ("path must be absolute, not empty", "path 必须是绝对路径，不能为空"),
     ("path must be absolute, not {path}", "path 必须是绝对路径，而不是 {path}"),
     ("{path}: fio reads a name with $ in it as its own variable; give another directory", "{path}：fio 会把含 $ 的名称当作自己的变量；请换一个目录"),
     ("{path}: nothing is mounted there yet; mount it and measure again", "{path}：此处尚未挂载；请挂载后重新测量"),
@@ -29,6 +30,10 @@ TABLE = (
         "{path} 是设备，在其上测试会毁掉已有数据；请给出其已挂载文件系统上的目录",
     ),
     ("{path} is a file; give a directory", "{path} 是文件；请给出目录"),
+    (
+        "{path} lies on the kernel's own tree, which holds no data; give a directory on the storage to be measured",
+        "{path} 位于内核自身的目录树中，其中不存放数据；请给出待测存储上的目录",
+    ),
     (
         "{path} lies on {kind}, which holds no data; give a directory on the storage to be measured",
         "{path} 位于 {kind} 上，其中不存放数据；请给出待测存储上的目录",
@@ -62,9 +67,20 @@ TABLE = (
     ("unknown job {name}; there are {names}", "没有测试 {name}；可用：{names}"),
     ("no jobs named; there are {names}", "没有指定测试；可用：{names}"),
     ("start_at lies {seconds} s ahead, at most {most} are waited for", "start_at 在 {seconds} 秒之后，最多等待 {most} 秒"),
+    (
+        "Give the path of fio 3.0 or newer, or none to take the one that is installed",
+        "请给出 fio 3.0 或更新版本的路径，或不指定以使用已安装的 fio",
+    ),
+    (
+        "{program} can't be started: the interpreter or loader that it names is missing. {how*}",
+        "无法启动 {program}：缺少它所指定的解释器或加载器。{how}",
+    ),
     ("{program} can't be started: {error}. {how*}", "无法启动 {program}：{error}。{how}"),
     ("{program} is not fio: asked for its version it says {error}. {how*}", "{program} 不是 fio：询问版本时返回 {error}。{how}"),
-    ("{program} --version {error}. {how*}", "{program} --version {error}。{how}"),
+    ("{program} --version was ended by {signal}: it said nothing. {how*}", "{program} --version 被 {signal} 结束，没有任何输出。{how}"),
+    ("{program} --version was ended by {signal}: {error}. {how*}", "{program} --version 被 {signal} 结束：{error}。{how}"),
+    ("{program} --version ended with status {status}: it said nothing. {how*}", "{program} --version 以状态 {status} 结束，没有任何输出。{how}"),
+    ("{program} --version ended with status {status}: {error}. {how*}", "{program} --version 以状态 {status} 结束：{error}。{how}"),
     ("there is no program {name} on the search path. {how*}", "搜索路径中没有程序 {name}。{how}"),
     ("the fio named, {path}, is a directory. Give the program in it", "所指定的 fio（{path}）是目录。请给出其中的程序"),
     ("the fio named, {path}, can't be executed by this user (uid {uid}). {how*}", "当前用户（uid {uid}）无权执行所指定的 fio（{path}）。{how}"),
@@ -83,7 +99,11 @@ TABLE = (
     ("fio gave no answer within {seconds} s and was ended", "fio 在 {seconds} 秒内没有应答，已被结束"),
     ("fio printed far too much and was ended", "fio 输出过多，已被结束"),
     ("fio can't be started: {error}", "无法启动 fio：{error}"),
-    ("fio was ended by signal {number}", "fio 被信号 {number} 结束"),
+    (
+        "fio was ended by {signal}; a file was to become larger than this user's limit (ulimit -f)",
+        "fio 被 {signal} 结束；文件将超过该用户的大小限制（ulimit -f）",
+    ),
+    ("fio was ended by {signal}", "fio 被 {signal} 结束"),
     ("fio ended with status {status}: it said nothing", "fio 以状态 {status} 结束，没有任何输出"),
     ("fio ended with status {status}: {error}", "fio 以状态 {status} 结束：{error}"),
     ("ended by {signal}; what was written is removed", "被 {signal} 结束；已写入的内容已清除"),
@@ -103,11 +123,13 @@ TABLE = (
     ("overlay", "overlay"),
     ("unknown", "介质未知"),
     ("files of up to {bytes} at a time in a folder of its own, removed afterwards", "同时最多占用 {bytes}，位于单独的目录，测完即删除"),
+    ("another storage test runs in this directory now ({name})", "此目录中正有另一个存储测试在运行（{name}）"),
+    ("a test that was killed left {name} there; it is removed when this one runs", "此前被强制终止的测试在此遗留了 {name}；本次测试运行时会将其清除"),
     (
-        "a test is running there now, or an earlier one on a machine that went down left: {names}",
-        "该处正有测试在运行，或此前因机器宕机而遗留：{names}",
+        "{name} lies there: a test of another machine or container runs there now, or left it; remove it when none does",
+        "此处有 {name}：另一台机器或容器的测试正在此运行，或遗留了它；确认没有测试在运行后请将其删除",
     ),
-    ("couldn't be removed within {seconds} s: {path}", "{seconds} 秒内未能删除：{path}"),
+    ("couldn't be removed within {seconds} s: {path}; remove it by hand", "{seconds} 秒内未能删除：{path}；请手动删除"),
     ("{job} gave no result: {error*}", "{job} 没有结果：{error}"),
     ("{job} gave no result: {error}", "{job} 没有结果：{error}"),
     (
@@ -185,9 +207,20 @@ TABLE = (
     ("chdir, run_as and progress_file can't hold NUL characters", "chdir、run_as 和 progress_file 不能含 NUL 字符"),
     ("{names} must be text or a number, not a list or a map", "{names} 必须是文本或数字，而不是列表或映射"),
     (
+        "the GPUs of this host can't be counted ({error*}), so that nothing can be run on some of them: see that nvidia-smi works there, or "
+        "leave gpu_counts out",
+        "无法得知该主机的 GPU 数量（{error}），因而不能只在其中一部分上运行：请确认 nvidia-smi 在该主机上可用，或不设 gpu_counts",
+    ),
+    (
         "the GPUs of this host can't be counted ({error}), so that nothing can be run on some of them: see that nvidia-smi works there, or "
         "leave gpu_counts out",
         "无法得知该主机的 GPU 数量（{error}），因而不能只在其中一部分上运行：请确认 nvidia-smi 在该主机上可用，或不设 gpu_counts",
+    ),
+    ("not even {count} GPU can be used: {there*}. Leave gpu_counts out", "连 {count} 个 GPU 都无法使用：{there}。请不要设 gpu_counts"),
+    ("not even {count} GPUs can be used: {there*}. Leave gpu_counts out", "连 {count} 个 GPU 都无法使用：{there}。请不要设 gpu_counts"),
+    (
+        "not even {count} GPUs can be used: {there*}. Give numbers up to {most}",
+        "连 {count} 个 GPU 都无法使用：{there}。请给出不超过 {most} 的数量",
     ),
     ("not even {count} can be used: {there*}. Give numbers up to {most}", "连 {count} 都无法使用：{there}。请给出不超过 {most} 的数量"),
     ("not even {count} can be used: {there*}. Leave gpu_counts out", "连 {count} 都无法使用：{there}。请不要设 gpu_counts"),
@@ -206,11 +239,6 @@ TABLE = (
     (
         "no program has the name that begins with {name}: give a list of words, the program first, and variables in environment",
         "没有以 {name} 开头的程序：请写成单词列表，程序在前，变量放入 environment",
-    (
-        "the GPUs of this host can't be counted ({error*}), so that nothing can be run on some of them: see that nvidia-smi works there, or "
-        "leave gpu_counts out",
-        "无法得知该主机的 GPU 数量（{error}），因而不能只在其中一部分上运行：请确认 nvidia-smi 在该主机上可用，或不设 gpu_counts",
-    ),
     ),
     (
         "the command {name} isn't there, or isn't on PATH ({path}): give its whole path, set PATH in environment, or install it",
@@ -276,11 +304,13 @@ TABLE = (
     ("no time on {count} GPUs: {why*}", "{count} 个 GPU 没有时间：{why}"),
     ("the command told none", "命令没有给出"),
     ("it ended as {outcome}", "结局为 {outcome}"),
+    ("no NVIDIA driver library (libnvidia-ml.so.1) is installed on this host", "该主机未安装 NVIDIA 驱动库（libnvidia-ml.so.1）"),
     ("GPUs not sampled: {error*}", "未对 GPU 采样：{error}"),
     ("GPUs not sampled: {error}", "未对 GPU 采样：{error}"),
     ("GPU {index} is not sampled: {error}", "未对 GPU {index} 采样：{error}"),
     ("the driver's library crashed the process that asked it", "驱动程序库使查询它的进程崩溃"),
     ("the driver didn't answer within {seconds} s", "驱动在 {seconds} 秒内没有应答"),
+    ("a process was still running when the command ended, and was ended", "命令结束时仍有一个进程在运行，已将其结束"),
     ("{count} processes were still running when the command ended, and were ended", "命令结束时仍有 {count} 个进程在运行，已将其结束"),
     ("processes that not even SIGKILL ends: {names}", "SIGKILL 也无法结束的进程：{names}"),
     ("no iteration was counted: {why*}; {rest*}", "未计到任何迭代：{why}；{rest}"),
@@ -298,13 +328,11 @@ TABLE = (
         "progress_file {path}: none of its {count} lines is a JSON object with the key iteration",
         "progress_file {path}：{count} 行中没有一行是含 iteration 键的 JSON 对象",
     ),
-    ("no NVIDIA driver library (libnvidia-ml.so.1) is installed on this host", "该主机未安装 NVIDIA 驱动库（libnvidia-ml.so.1）"),
     ("progress_file {path}: {error}", "progress_file {path}：{error}"),
     (
         "give iteration_pattern or progress_file, or wrap the loop with the helper gpu_audit_probe.py",
         "请给出 iteration_pattern 或 progress_file，或用辅助文件 gpu_audit_probe.py 包裹循环",
     ),
-    ("a process was still running when the command ended, and was ended", "命令结束时仍有一个进程在运行，已将其结束"),
     ("{count} lines of the progress files are no JSON objects", "进度文件中有 {count} 行不是 JSON 对象"),
     ("the command went on after an allocation failed: {line}", "一次显存分配失败后命令仍继续运行：{line}"),
     ("CUDA_VISIBLE_DEVICES leaves {count} of {all} GPUs to the command", "CUDA_VISIBLE_DEVICES 只让命令使用 {all} 个 GPU 中的 {count} 个"),
@@ -332,12 +360,12 @@ TABLE = (
     ),
     ("the command printed more than {rate} KiB/s: {size} of it were not looked at", "命令输出超过 {rate} KiB/s：其中 {size} 未作分析"),
     (
-        "{name} took more than {seconds} s for one line: no further line was compared with it. Write it without repetitions in repetitions",
-        "{name} 处理一行就用了超过 {seconds} 秒：后续行不再与其匹配。请改写，避免嵌套重复",
-    ),
-)
-    (
         "{name} took too much processor time (with the other expressions {seconds} s): no further line was compared with it. Write it simpler, "
         "or let the command print less",
         "{name} 占用的处理器时间过多（与其他表达式合计 {seconds} 秒）：后续行不再与其匹配。请简化表达式，或减少命令的输出",
     ),
+    (
+        "{name} took more than {seconds} s for one line: no further line was compared with it. Write it without repetitions in repetitions",
+        "{name} 处理一行就用了超过 {seconds} 秒：后续行不再与其匹配。请改写，避免嵌套重复",
+    ),
+)
