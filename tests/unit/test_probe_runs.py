@@ -133,6 +133,8 @@ def test_only_visible_gpus_are_in_the_result_but_all_in_the_machine_s_list(lab):
     lab.scenario(count=2)
     answer = lab.run([sys.executable, "-c", "pass"], environment={"CUDA_VISIBLE_DEVICES": "1"})
     assert [gpu["index"] for gpu in answer["measurement"]["gpus"]] == [1] and len(answer["gpu_uuids"]) == 2
+    assert "CUDA_VISIBLE_DEVICES leaves 1 of 2 GPUs to the command" in answer["measurement"]["notes"]
+    assert not lab.run([sys.executable, "-c", "pass"], environment={"CUDA_VISIBLE_DEVICES": "1,0"})["measurement"]["notes"]
 
 
 def test_clock_events_sm_activity_and_mig(lab):

@@ -214,7 +214,7 @@ def _notes(watch, hello, seen, summary, visible):
         notes.append("%d lines of the progress files are no JSON objects" % progress.bad_lines)
     if progress.cuda_oom and seen["exit_code"] == 0:
         notes.append("the command went on after an allocation failed: %s" % clean_text(progress.cuda_oom, 200))
-    if visible is not None and hello["gpus"]:
+    if visible is not None and len(visible) < len(hello["gpus"]):
         notes.append("CUDA_VISIBLE_DEVICES leaves %d of %d GPUs to the command" % (len(visible), len(hello["gpus"])))
     if summary.longest > options["interval_seconds"]:
         notes.append("sampled every %g s instead of %g s to keep the sampler below 1 %% of a core"
