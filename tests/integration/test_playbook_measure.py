@@ -151,10 +151,10 @@ def test_it_speaks_chinese(site):
 
 def test_what_is_refused_or_fails_is_said_in_chinese_and_kept_in_english(site):
     site.inventory({"a": dict(LOCAL, target="/data/refused"), "b": dict(LOCAL, target="/data/broken")}, {"gpu_audit_language": "zh"})
-    site.stand_in("storage_benchmark", RESULT, refusal="/data is a file; give a directory", failure="fio was ended by signal 9")
+    site.stand_in("storage_benchmark", RESULT, refusal="/data is a file; give a directory", failure="fio was ended by SIGKILL")
     done = site.play("own.yml")
-    assert done.returncode == 2 and "/data 是文件；请给出目录" in done.stdout and "fio 被信号 9 结束" in done.stdout, done.stdout
-    assert [kept["error"] for _file, kept in site.measurements("b")] == ["fio was ended by signal 9"]
+    assert done.returncode == 2 and "/data 是文件；请给出目录" in done.stdout and "fio 被 SIGKILL 结束" in done.stdout, done.stdout
+    assert [kept["error"] for _file, kept in site.measurements("b")] == ["fio was ended by SIGKILL"]
 
 
 @pytest.mark.parametrize("role, said", [("measure_storage", "measure_storage_path 为空"), ("probe_workload", "probe_workload_argv 为空")])
