@@ -22,14 +22,39 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 SCRIPT = "<script>window.attacked=1</script>"
-TEXTS = (SCRIPT, "=cmd()", "+1+1", "@SUM(1)", "\u202egnp.exe", "\x00\x07\x1b[31m", "</svg><img src=x onerror=a()>", "'\" onload=\"x", "]]>", "\ud800",
-         "x" * 5000, "{{ 7*7 }}", "nan", "12", "", "GPU 0: thermal", "2026-11-29T12:10:00Z\n# HELP x", "%s{0}", "名字")
+TEXTS = (
+    SCRIPT,
+    "=cmd()",
+    "+1+1",
+    "@SUM(1)",
+    "\u202egnp.exe",
+    "\x00\x07\x1b[31m",
+    "</svg><img src=x onerror=a()>",
+    '\'" onload="x',
+    "]]>",
+    "\ud800",
+    "x" * 5000,
+    "{{ 7*7 }}",
+    "nan",
+    "12",
+    "",
+    "GPU 0: thermal",
+    "2026-11-29T12:10:00Z\n# HELP x",
+    "%s{0}",
+    "名字",
+)
 DEEP = []
 for _level in range(60):
     DEEP = [DEEP, {"deep": DEEP}] if _level < 8 else [DEEP]
 ODD = st.one_of(
-    st.none(), st.booleans(), st.sampled_from(TEXTS), st.sampled_from((0, -1, 1, 10**400, -(10**400), 1e308, -1e308, 5e-324)), st.floats(),
-    st.sampled_from(([], {}, DEEP, [SCRIPT], {SCRIPT: SCRIPT}, {"mean": "x"}, [[1]], {"1": 800, "2": SCRIPT}, {"seconds": {"1": 1e308, "2": 1e-9}})),
+    st.none(),
+    st.booleans(),
+    st.sampled_from(TEXTS),
+    st.sampled_from((0, -1, 1, 10**400, -(10**400), 1e308, -1e308, 5e-324)),
+    st.floats(),
+    st.sampled_from(
+        ([], {}, DEEP, [SCRIPT], {SCRIPT: SCRIPT}, {"mean": "x"}, [[1]], {"1": 800, "2": SCRIPT}, {"seconds": {"1": 1e308, "2": 1e-9}})
+    ),
 )
 PLAIN_SAMPLES = measured_samples.host()
 
@@ -102,7 +127,7 @@ def check(shown):
     assert not re.search("[\u202e\x00\x07\x1b]", "".join(shown[name] for name in ("html", "csv", "markdown", "junit", "prometheus")))
     assert "<script" not in shown["markdown"] and "<img" not in shown["markdown"]
     for line in shown["prometheus"].splitlines():
-        assert line.startswith("#") or re.fullmatch(r'gpu_audit_\w+(\{.*\})? \S+', line), line
+        assert line.startswith("#") or re.fullmatch(r"gpu_audit_\w+(\{.*\})? \S+", line), line
 
 
 def _is_number(cell):
@@ -144,7 +169,9 @@ def test_every_place_at_once_with_one_oddity(odd):
         check(render(document, inputs, "en"))
 
 
-@pytest.mark.parametrize("field, value", [("finished", SCRIPT), ("target", "=cmd()"), ("module", ["x"]), ("finished", None), ("target", 10**400)])
+@pytest.mark.parametrize(
+    "field, value", [("finished", SCRIPT), ("target", "=cmd()"), ("module", ["x"]), ("finished", None), ("target", 10**400)]
+)
 def test_what_surrounds_a_result(field, value):
     document, inputs = copy.deepcopy(PLAIN_SAMPLES)
     for entry in document["measurements"][:2]:
@@ -195,7 +222,11 @@ def test_the_fault_is_named():
 def test_a_report_holds_little_of_a_measurement():
     """report.json keeps figures and findings; the series stay in the host's document."""
     sizes = {}
-    for name, pair in (("measured", measured_samples.host()), ("troubled", measured_samples.troubled()), ("light", judging.host(measured=False))):
+    for name, pair in (
+        ("measured", measured_samples.host()),
+        ("troubled", measured_samples.troubled()),
+        ("light", judging.host(measured=False)),
+    ):
         entry = judging.judged(*pair)
         run = {"id": "x", "started": judging.NOW, "finished": judging.NOW}
         whole = judge.judge_run([entry], {"training": judging.shipped("training")}, run, "en")

@@ -7,7 +7,7 @@ No text stands where a line may run: limits are named at the right edge, values 
 
 from __future__ import annotations
 
-from .clean import for_html, is_number
+from .clean import for_html
 
 WIDTH, HEIGHT = 380, 160
 _LEFT, _TOP, _BOTTOM = 42, 8, 138
@@ -65,13 +65,13 @@ def over_counts(title, points, limits=(), axis_label="", said=""):
     plot = _Plot(min(2.0, max(1.0, *(fraction for _count, fraction, _label in points))), limits)
     step = (plot.width - 60) / max(1, len(points) - 1)
     places = [(plot.left + 30 + step * number, plot.height(fraction)) for number, (_count, fraction, _label) in enumerate(points)]
-    parts = [_open(title, said, HEIGHT + 14), plot.grid((0.0, 0.5, 1.0)), f'<polyline class="line" points="{_points(places)}"/>']
-    parts.append(f'<text class="axis" x="0" y="{_BOTTOM + 16}">{for_html(axis_label, 12)}</text>')
+    parts = [_open(title, said, HEIGHT + 18), plot.grid((0.0, 0.5, 1.0)), f'<polyline class="line" points="{_points(places)}"/>']
+    parts.append(f'<text class="axis" x="0" y="{_BOTTOM + 20}">{for_html(axis_label, 12)}</text>')
     for (count, _fraction, label), (left, top) in zip(points, places):
         parts.append(
             f'<circle class="dot" cx="{left:.1f}" cy="{top:.1f}" r="3.5"/>'
-            f'<text class="axis" x="{left:.1f}" y="{_BOTTOM + 16}" text-anchor="middle">{count}</text>'
-            f'<text class="count" x="{left:.1f}" y="{_BOTTOM + 32}" text-anchor="middle">{for_html(label, 20)}</text>'
+            f'<text class="axis" x="{left:.1f}" y="{_BOTTOM + 20}" text-anchor="middle">{count}</text>'
+            f'<text class="count" x="{left:.1f}" y="{_BOTTOM + 36}" text-anchor="middle">{for_html(label, 20)}</text>'
         )
     return "".join(parts) + "</svg>"
 
@@ -87,7 +87,7 @@ def against(title, rows, need, said=""):
             f'<text class="label" x="0" y="{top + 13}">{for_html(label, 60)}</text>'
             f'<text class="count" x="{WIDTH}" y="{top + 13}" text-anchor="end">{for_html(text, 60)}</text>'
             f'<rect class="{kind}" x="0" y="{top + 19}" width="{max(1.0, WIDTH * value / most):.1f}" height="12" rx="2"/>'
-            f'<line class="need" x1="{mark:.1f}" x2="{mark:.1f}" y1="{top + 16}" y2="{top + 34}"/>'
+            f'<line class="need" x1="{mark:.1f}" x2="{mark:.1f}" y1="{top + 18}" y2="{top + 34}"/>'
         )
     return "".join(parts) + "</svg>"
 

@@ -84,7 +84,9 @@ def _unanswered(view):
     for entry in entries:
         joiner = "、" if view.language == "zh" else ", "
         title = view.text("listed", name=f"**{plain(joiner.join(entry['items']))}**", note=counts(view, entry["hosts"]))
-        said = view.text("sentences", first=plain(joiner.join(entry["checks"])), second=plain(entry["advice"] or "; ".join(entry["reasons"]), 1000))
+        said = view.text(
+            "sentences", first=plain(joiner.join(entry["checks"])), second=plain(entry["advice"] or "; ".join(entry["reasons"]), 1000)
+        )
         yield f"- {title}{view.text('colon')}{said}{' ' + code(entry['command']) if entry['command'] else ''}\n"
     yield "\n"
 
@@ -105,8 +107,10 @@ def _records(view, documents):
     """Of a small fleet: the closing record of each measured host, and what its measurements that pass must say of themselves."""
     if len(view.names) > SMALL_FLEET:
         return
-    records = [(name, host, closing.of_host(view, host, documents(host.get("name")) if documents else None))
-               for name, host in zip(view.names, view.report["hosts"])]
+    records = [
+        (name, host, closing.of_host(view, host, documents(host.get("name")) if documents else None))
+        for name, host in zip(view.names, view.report["hosts"])
+    ]
     if any(record for _name, _host, record in records):
         yield f"## {view.text('md_record')}\n\n"
     for name, host, record in records:
@@ -155,5 +159,6 @@ def _host_lines(view, host, found):
         advice = view.advice(check, finding)
         yield (
             f"- {MARKS.get(status, '?')} **{status_text(view.language, status)}** {plain(said)}"
-            + (f" *{plain(advice)}*" if advice else "") + "\n"
+            + (f" *{plain(advice)}*" if advice else "")
+            + "\n"
         )

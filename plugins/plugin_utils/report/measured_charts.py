@@ -158,7 +158,7 @@ def _band(columns):
 
 
 def storage_label(storage, job):
-    """"cached" or "memory" where a job's result came out of memory, "buffered" through the page cache; None off the disk, or unknown."""
+    """ "cached" or "memory" where a job's result came out of memory, "buffered" through the page cache; None off the disk, or unknown."""
     result = storage["result"] if storage else {}
     jobs = result.get("jobs") if isinstance(result.get("jobs"), dict) else {}
     entry = jobs.get(job) if isinstance(jobs.get(job), dict) else {}
@@ -247,11 +247,15 @@ def _efficiency(view, host, probe, form):
         return None
     if len(found["points"]) < 2:
         return None
-    shown = [(point["gpus"], point["efficiency"], human(round(point["efficiency"], 3), "fraction", view.language)) for point in found["points"]]
+    shown = [
+        (point["gpus"], point["efficiency"], human(round(point["efficiency"], 3), "fraction", view.language)) for point in found["points"]
+    ]
     lines, limit_key = _limit_lines(view, limits_of(view, host, EFFICIENCY))
     noted = human(NOTED_BELOW, "fraction", view.language)
     last = found["points"][-1]
-    key = [("line", view.text("key_speedup", n=last["gpus"], speedup=human(last["speedup"], "ratio", view.language), base=found["base_gpus"]))]
+    key = [
+        ("line", view.text("key_speedup", n=last["gpus"], speedup=human(last["speedup"], "ratio", view.language), base=found["base_gpus"]))
+    ]
     notes = [note for note in ("superlinear", "communication", "slower") if note in found["notes"]]
     if "superlinear" in notes:
         # The times on the fewest GPUs are what is wrong then; a serial fraction from them says nothing.
