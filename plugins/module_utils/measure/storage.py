@@ -109,7 +109,8 @@ def _make_way(options, place, folder):
                              % (place["path"], name))
         elif state == storage_folder.DEAD:
             gone = storage_folder.clear(place["path"], name)
-            notes.append("what a test that was killed had left, %s, %s" % (name, "was removed" if gone else "couldn't be removed: do it by hand"))
+            what = "was removed" if gone else "couldn't be removed: do it by hand"
+            notes.append("what a test that was killed had left, %s, %s" % (name, what))
     return notes
 
 
@@ -117,8 +118,8 @@ def _company(options, place, folder):
     """Notes on tests of others that lay beside ours at the end of it."""
     if (options.get("hosts_at_once") or 1) > 1:
         return []
-    return ["a test of another machine or container was in this directory at the same time, or left %s there: where it ran, the figures are "
-            "those of both together" % name for name, state in _others(place, folder.name) if state == storage_folder.UNKNOWN][:3]
+    return ["a test of another machine or container was in this directory at the same time, or left %s there: where it ran, the figures "
+            "are those of both together" % name for name, state in _others(place, folder.name) if state == storage_folder.UNKNOWN][:3]
 
 
 def identity(host=None):
