@@ -18,8 +18,8 @@ _SHARDS_WEIGHTS = ("zero3", "fsdp", "hsdp")
 
 
 class Part:
-    """One line of an estimate: `size` bytes on one GPU, None where `missing` fields would tell it; `how` is the arithmetic, or (key, params)
-    of a text.
+    """One line of an estimate: `size` bytes on one GPU, None where `missing` fields would tell it; `how` is the arithmetic, or
+    (key, params) of a text.
     """
 
     def __init__(self, name, size, how="", missing=()):
@@ -297,7 +297,7 @@ def _activation_parts(values, width):
 
 def _sharding_parts(values, data, shards, slice_of, trained_slice, widths):
     """Buffers of data parallelism: DDP's buckets are as large as its gradients; DeepSpeed has one bucket of what is trained, and live
-    parameters; FSDP gathers two layers at a time. What is gathered is stored as the weights are, and what a GPU holds itself isn't gathered.
+    parameters; FSDP gathers two layers at a time. What is gathered is stored as the weights are; what a GPU holds itself isn't gathered.
     """
     if data == 1 and values["offload"] == "none":
         return []

@@ -50,8 +50,9 @@ def fitting(values):
     "reason"}] of every board that was asked for, by memory.
 
     `fits`: whether the job as it stands (`values["gpus"]`) stays below target_fraction on this board; `gpus_needed`: the fewest of
-    them with which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower bound that is
-    too large already is a false. `reason`: null, "memory_unknown", "format" (no units for the precision), "incomplete", "no_number".
+    them with which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower
+    bound that is too large already is a false. `reason`: null, "memory_unknown", "format" (no units for the precision), "incomplete",
+    "no_number".
     """
     here, known, _missing = vram.total(vram.parts(values))
     sized = [(way["gpus"], vram.total(vram.parts(way))[0]) for way in ways(values)]

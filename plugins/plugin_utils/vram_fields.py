@@ -50,8 +50,8 @@ SHAPE = ("hidden_size", "layers", "heads")
 
 
 def _field(kind, en, zh, default=None, choices=None, low=None, high=None):
-    """One row. `kind`: count (whole, 8B is understood), whole (written out), size, number, choice, bool, boards; `default` None: unknown, or
-    taken from other fields.
+    """One row. `kind`: count (whole, 8B is understood), whole (written out), size, number, choice, bool, boards; `default` None: unknown,
+    or taken from other fields.
     """
     return {"type": kind, "description": {"en": en, "zh": zh}, "default": default, "choices": choices, "low": low, "high": high}
 

@@ -96,7 +96,8 @@ def test_impossible_input_fails_in_words(site, changes, words):
 
 
 def test_every_mistake_at_once_in_chinese(site):
-    done = play(site, "-e", "gpu_audit_language=zh", optimizer="adam_w", sequence_length="2k", heads=31, sharding="zero2", pipeline_parallel=2, colour=1)
+    wrong = {"optimizer": "adam_w", "sequence_length": "2k", "heads": 31, "sharding": "zero2", "pipeline_parallel": 2, "colour": 1}
+    done = play(site, "-e", "gpu_audit_language=zh", **wrong)
     assert done.returncode == 2, done.stdout
     for words in ("optimizer 必须是下列之一", "是否想写\u201cadamw\u201d", "2k 可能指 2000 或 2048", "hidden_size 4096 不是 heads 31 的整数倍",
                   "sharding zero2 不能与 pipeline_parallel 同用", "colour 不是模型的字段"):

@@ -12,24 +12,54 @@ from hypothesis import strategies as st
 GIB = 2**30
 FORM = {"input_sample_bytes": "32 KiB", "hours_per_day": 20}
 PRECISIONS = (*vram_fields.FULL, *vram_fields.HALF)
-SHAPES = st.fixed_dictionaries({
-    "layers": st.integers(1, 100), "heads": st.sampled_from([1, 8, 32]), "hidden_size": st.sampled_from([32, 1024, 4096, 16384]),
-    "mlp_matrices": st.sampled_from([2, 3]), "vocab_size": st.sampled_from([0, 1000, 128256]), "sequence_length": st.integers(1, 10**5),
-}, optional={
-    "parameters": st.integers(10**6, 10**12), "kv_heads": st.just(1), "ffn_size": st.integers(1, 10**5), "tied_embeddings": st.booleans(),
-    "precision": st.sampled_from(PRECISIONS), "fragmentation_fraction": st.floats(0, 0.5), "framework_overhead_bytes": st.integers(0, 10**10),
-})
-TRAINING = st.fixed_dictionaries({}, optional={
-    "optimizer": st.sampled_from(list(vram_fields.MOMENTS)), "gradient_precision": st.sampled_from(list(vram_fields.GRADIENT_BYTES)),
-    "sharding": st.sampled_from(vram_fields.SHARDINGS), "tensor_parallel": st.sampled_from([1, 2, 8]), "sequence_parallel": st.booleans(),
-    "activation_checkpointing": st.sampled_from(["none", "selective", "full"]), "flash_attention": st.booleans(), "fused_loss": st.booleans(),
-    "activation_copies": st.floats(1, 60), "method": st.sampled_from(["full", "lora", "qlora"]), "largest_layer_parameters": st.integers(1, 10**8),
-    "offload": st.sampled_from(["none", "optimizer", "all"]), "data": st.sampled_from([1, 2, 8, 64]), "master_weights": st.booleans(),
-})
-SERVING = st.fixed_dictionaries({}, optional={
-    "tensor_parallel": st.sampled_from([1, 2, 8]), "weight_precision": st.sampled_from(list(vram_fields.WEIGHT_BYTES)),
-    "kv_precision": st.sampled_from(["fp32", "fp16", "fp8"]), "sliding_window": st.integers(1, 10**4), "kv_latent_size": st.integers(1, 1000),
-})
+SHAPES = st.fixed_dictionaries(
+    {
+        "layers": st.integers(1, 100),
+        "heads": st.sampled_from([1, 8, 32]),
+        "hidden_size": st.sampled_from([32, 1024, 4096, 16384]),
+        "mlp_matrices": st.sampled_from([2, 3]),
+        "vocab_size": st.sampled_from([0, 1000, 128256]),
+        "sequence_length": st.integers(1, 10**5),
+    },
+    optional={
+        "parameters": st.integers(10**6, 10**12),
+        "kv_heads": st.just(1),
+        "ffn_size": st.integers(1, 10**5),
+        "tied_embeddings": st.booleans(),
+        "precision": st.sampled_from(PRECISIONS),
+        "fragmentation_fraction": st.floats(0, 0.5),
+        "framework_overhead_bytes": st.integers(0, 10**10),
+    },
+)
+TRAINING = st.fixed_dictionaries(
+    {},
+    optional={
+        "optimizer": st.sampled_from(list(vram_fields.MOMENTS)),
+        "gradient_precision": st.sampled_from(list(vram_fields.GRADIENT_BYTES)),
+        "sharding": st.sampled_from(vram_fields.SHARDINGS),
+        "tensor_parallel": st.sampled_from([1, 2, 8]),
+        "sequence_parallel": st.booleans(),
+        "activation_checkpointing": st.sampled_from(["none", "selective", "full"]),
+        "flash_attention": st.booleans(),
+        "fused_loss": st.booleans(),
+        "activation_copies": st.floats(1, 60),
+        "method": st.sampled_from(["full", "lora", "qlora"]),
+        "largest_layer_parameters": st.integers(1, 10**8),
+        "offload": st.sampled_from(["none", "optimizer", "all"]),
+        "data": st.sampled_from([1, 2, 8, 64]),
+        "master_weights": st.booleans(),
+    },
+)
+SERVING = st.fixed_dictionaries(
+    {},
+    optional={
+        "tensor_parallel": st.sampled_from([1, 2, 8]),
+        "weight_precision": st.sampled_from(list(vram_fields.WEIGHT_BYTES)),
+        "kv_precision": st.sampled_from(["fp32", "fp16", "fp8"]),
+        "sliding_window": st.integers(1, 10**4),
+        "kv_latent_size": st.integers(1, 1000),
+    },
+)
 
 
 def size(model, batch=4, kind="training"):
@@ -52,8 +82,13 @@ def grows(before, after):
     assert after >= before - 20, (before, after)
 
 
-@given(SHAPES, st.one_of(TRAINING.map(lambda model: ("training", model)), SERVING.map(lambda model: ("inference", model))),
-       st.integers(1, 64), st.sampled_from(["parameters", "sequence_length", "batch", "layers", "vocab_size", "ffn_size"]), st.integers(1, 10**6))
+@given(
+    SHAPES,
+    st.one_of(TRAINING.map(lambda model: ("training", model)), SERVING.map(lambda model: ("inference", model))),
+    st.integers(1, 64),
+    st.sampled_from(["parameters", "sequence_length", "batch", "layers", "vocab_size", "ffn_size"]),
+    st.integers(1, 10**6),
+)
 @settings(max_examples=300, deadline=None)
 def test_more_work_never_takes_fewer_bytes(shape, work, batch, what, more):
     kind, model = work
@@ -105,10 +140,27 @@ def test_a_higher_rank_never_takes_fewer(shape, rank, more):
 
 # --- what everybody knows -----------------------------------------------------------------------------------------------------------------
 
-LLAMA2_7B = {"parameters": "6.74B", "layers": 32, "hidden_size": 4096, "heads": 32, "ffn_size": 11008, "mlp_matrices": 3, "vocab_size": 32000,
-             "sequence_length": 2048}
-LLAMA3_70B = {"parameters": "70.6B", "layers": 80, "hidden_size": 8192, "heads": 64, "kv_heads": 8, "ffn_size": 28672, "mlp_matrices": 3,
-              "vocab_size": 128256, "sequence_length": 8192}
+LLAMA2_7B = {
+    "parameters": "6.74B",
+    "layers": 32,
+    "hidden_size": 4096,
+    "heads": 32,
+    "ffn_size": 11008,
+    "mlp_matrices": 3,
+    "vocab_size": 32000,
+    "sequence_length": 2048,
+}
+LLAMA3_70B = {
+    "parameters": "70.6B",
+    "layers": 80,
+    "hidden_size": 8192,
+    "heads": 64,
+    "kv_heads": 8,
+    "ffn_size": 28672,
+    "mlp_matrices": 3,
+    "vocab_size": 128256,
+    "sequence_length": 8192,
+}
 
 
 def made(model, kind, batch=1, **form):
