@@ -26,8 +26,8 @@ _PHRASES = {
     ("", "alone_bytes_per_second"): ("{v} with this host alone", "单独读取时 {v}", "bytes_per_second"),
     ("vram.peak_fraction", "memory_used_peak_bytes"): ("{gpu} peaked at {v}", "{gpu} 峰值 {v}", "bytes"),
     ("vram.peak_fraction", "framework_peak_bytes"): (
-        "the framework says that it used {v} on {gpu}",
-        "框架自报在 {gpu} 上使用 {v}",
+        "on {gpu} the framework says that it used {v}",
+        "{gpu} 上框架自报使用 {v}",
         "bytes",
     ),
     ("vram.peak_fraction", "usable_bytes"): ("~of {v} usable", "~（可用 {v}）", "bytes"),

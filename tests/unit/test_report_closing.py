@@ -316,3 +316,19 @@ def test_a_gap_parts_the_line_and_a_lone_sample_is_seen():
 
 def test_charts_are_small_whatever_was_sampled():
     assert len(fragment(*measured_samples.troubled())) < 16_000
+
+
+@pytest.mark.parametrize("first", [0, 1, 9])
+def test_mig_instances_are_drawn_and_not_their_gpu(first):
+    # The first place is another one where the whole GPU or hidden instances come before.
+    def change(probe, _storage):
+        whole = probe["gpus"][0]
+        size = whole["memory_total_bytes"] // 4
+        instances = [dict(whole, mig_uuid="MIG-%d" % number, memory_total_bytes=size, memory_reserved_bytes=0) for number in range(2)]
+        probe["gpus"] = instances
+        count = len(probe["series"]["t"])
+        lines = {"0.%d" % (number + first): {"memory_used_bytes": [size * (6 + number) // 10] * count} for number in range(2)}
+        probe["series"]["gpu"] = {"0": {"memory_used_bytes": [size] * count}, **lines}
+
+    text = plain_text(fragment(*measured_samples.host(change=change)))
+    assert "GPU 0.%d, the fullest: peak 70 %%" % (first + 1) in text and "of 2 GPUs" in text

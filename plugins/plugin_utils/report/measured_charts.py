@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..measured_texts import label, measured_at
 from ..numbers import format_duration, format_required
 from ..scaling import NOTED_BELOW, ScalingError, summarise
@@ -89,9 +91,11 @@ def _over_time(view, host, probe):
         return
     if not all(is_number(time) for time in times) or any(after < before for before, after in zip(times, times[1:])):
         return
-    sizes = {str(entry.get("index")): usable_bytes(entry) for entry in gpus_of(probe)}
+    sizes = _sizes(gpus_of(probe), lines)
     memory, busy = [], []
-    for key in sorted(lines, key=str):
+    split = {key.partition(".")[0] for key in lines if isinstance(key, str) and "." in key}
+    # Of a GPU with MIG instances the instances are drawn: the whole one mixes them.
+    for key in sorted((key for key in lines if key not in split), key=str):
         line = lines[key] if isinstance(lines[key], dict) else {}
         used, size = _column(line, "memory_used_bytes", len(times)), sizes.get(str(key))
         if used and size:
@@ -110,6 +114,20 @@ def _over_time(view, host, probe):
             key.append(("band", view.text("key_span", n=len(busy))))
         said = view.text("chart_said", figures="; ".join(text for _kind, text in key), seconds=end)
         yield title, line_charts.over_time(title, times, mean, _band(busy), (), None, end, said), key
+
+
+def _sizes(gpus, keys):
+    """{key of a series: usable bytes of its GPU}. A key is the GPU's index ("0"), of a MIG instance that and a place ("0.2").
+
+    The places of hidden instances are left out in both lists, so instances are paired in their order.
+    """
+    sizes = {str(entry.get("index")): usable_bytes(entry) for entry in gpus if not entry.get("mig_uuid")}
+    placed = [key.split(".") for key in keys if isinstance(key, str) and re.fullmatch(r"\d{1,6}\.\d{1,6}", key)]
+    for index in {index for index, _place in placed}:
+        places = sorted((place for found, place in placed if found == index), key=int)
+        instances = [entry for entry in gpus if entry.get("mig_uuid") and str(entry.get("index")) == index]
+        sizes.update(("%s.%s" % (index, place), usable_bytes(entry)) for place, entry in zip(places, instances))
+    return sizes
 
 
 def _memory_chart(view, host, times, memory, end, is_reserved):
