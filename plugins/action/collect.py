@@ -59,7 +59,7 @@ class ActionModule(ActionBase):
         self._language = run["settings"]["gpu_audit_language"]
         kind = "template" if problems else "invalid"
         for text in variable_names.unknown(task_vars):
-            self._display.warning(ansible_edge.said(text, self._language, 1000))
+            self._warn(text)
         problems.update(collecting.shape_problems(values))
         problems.update(host_options.problems(values))
         problems.update(host_options.read_saved(values, ansible_edge.search_folders(self._loader, task_vars)))
@@ -96,10 +96,10 @@ class ActionModule(ActionBase):
         output_dir = own.get("gpu_audit_output_dir") or run_directory.DEFAULT_OUTPUT_DIR
         if found is None:
             settings, defaulted = ansible_edge.template_each(self._templar, task_vars, collecting.RUN_VARIABLES)
-            for variable, message in defaulted.items():
-                ansible_edge.warn(self._display, "%s doesn't template, its default is used: %s" % (variable, message))
             given = {key: value for key, value in settings.items() if value not in (None, "")}
             self._language = given.get("gpu_audit_language")
+            for variable, message in defaulted.items():
+                self._warn("%s doesn't template, its default is used: %s" % (variable, message))
             settings = collecting.checked_settings({**collecting.RUN_VARIABLES, **given})
             expected = ansible_edge.plain(list(task_vars.get("ansible_play_hosts_all") or []))
             manifest = {"expected": sorted(expected), "language": settings["gpu_audit_language"], **ansible_edge.versions()}
@@ -108,7 +108,7 @@ class ActionModule(ActionBase):
                 # Otherwise the last task says it, or the callback.
                 self._display.display(collecting.run_line(settings["gpu_audit_language"], found["run_directory"]))
         if not unread and os.path.abspath(os.path.expanduser(str(output_dir))) != found["output_dir"]:
-            ansible_edge.warn(self._display, "gpu_audit_output_dir differs between hosts; this run is kept in %s" % found["output_dir"])
+            self._warn("gpu_audit_output_dir differs between hosts; this run is kept in %s" % found["output_dir"])
         return found
 
     def _policy(self, values, thresholds, task_vars, run):
@@ -166,7 +166,7 @@ class ActionModule(ActionBase):
     def _store(self, name, facts, values, run):
         measurements, broken = measurement_store.read_all(run["output_dir"], name)
         for entry in broken:
-            ansible_edge.warn(self._display, "measurement %s of %s is left out: %s" % (entry["file"], name, entry["message"]))
+            self._warn("measurement %s of %s is left out: %s" % (entry["file"], name, entry["message"]))
         present = datetime.datetime.now(datetime.timezone.utc)
         age = float(values["gpu_audit_measurement_max_age_seconds"])
         current, stale = measurement_store.select(measurements, facts, present, age)
@@ -180,6 +180,9 @@ class ActionModule(ActionBase):
         if paths:
             arguments["paths"] = paths
         return arguments
+
+    def _warn(self, sentence):
+        self._display.warning(ansible_edge.said(sentence, self._language, 1000))
 
     def _record(self, path, name, kind, message):
         document = run_directory.error_document(name, kind, message, run_directory.now())

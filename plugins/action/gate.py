@@ -4,38 +4,23 @@
 
 from __future__ import annotations
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     auditing,
-    run_directory,
+    edge_action,
     run_pointer,
     verdict,
     verdict_table,
 )
 
 
-class ActionModule(ActionBase):
+class ActionModule(edge_action.EdgeAction):
     """The gate action. Its level is the host's own `gpu_audit_gate`, so that a group may have another."""
 
     _VALID_ARGS = frozenset(("level", "run", "output_dir"))
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
 
-    def run(self, tmp=None, task_vars=None):
+    def answer(self, task_vars):
         """Failed exactly when the host is below its gate; the message says verdict, findings and remedy."""
-        result = super().run(tmp, task_vars)
-        result.pop("invocation", None)
-        result["changed"] = False
-        try:
-            result.update(self._gate(task_vars or {}))
-        except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, msg=verdict_table.clean(error, 1000))
-        return result
-
-    def _gate(self, task_vars):
         name = ansible_edge.plain(task_vars["inventory_hostname"])
         level = self._level(task_vars)
         process = ansible_edge.process_tmp()
@@ -45,7 +30,7 @@ class ActionModule(ActionBase):
                 kept = run_pointer.kept_judged(process)
                 if kept is None:
                     run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
-                    ansible_edge.warn(self._display, "nothing was judged in this process; the gate goes by the stored run %s" % run)
+                    self.warn("nothing was judged in this process; the gate goes by the stored run %s" % run, task_vars)
                     auditing.keep(process, run, auditing.Judged(auditing.read_report(run), run, ()))
                     kept = run_pointer.kept_judged(process)
         entry = run_pointer.kept_entry(process, name)

@@ -6,44 +6,27 @@ from __future__ import annotations
 
 import os
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     auditing,
     collecting,
-    complaints,
+    edge_action,
     run_directory,
     run_pointer,
     variable_names,
-    verdict_table,
     workload,
 )
 
 REGISTERED = "gpu_audit_collected"
 
 
-class ActionModule(ActionBase):
+class ActionModule(edge_action.EdgeAction):
     """The judge action. Of the host that it happens to run for it uses nothing."""
 
     _VALID_ARGS = frozenset(("run", "output_dir", "destination"))
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
 
-    def run(self, tmp=None, task_vars=None):
+    def answer(self, task_vars):
         """The counts and where the report is; the report itself stays on disk."""
-        result = super().run(tmp, task_vars)
-        result.pop("invocation", None)
-        result["changed"] = False
-        try:
-            result.update(self._judge(task_vars or {}))
-        except (run_directory.RunDirectoryError, ValueError) as error:
-            language = ansible_edge.run_language(self._loader, run_pointer.current(ansible_edge.process_tmp()))
-            result.update(failed=True, msg=verdict_table.clean(complaints.say(error, language), 1000))
-        return result
-
-    def _judge(self, task_vars):
         process = ansible_edge.process_tmp()
         wanted = self._task.args.get("run")
         begun = None if wanted else self._begun(process, task_vars)
@@ -54,7 +37,7 @@ class ActionModule(ActionBase):
             self._record_lost(run, expected, task_vars)
         else:
             run, expected, finished = self._stored(task_vars), (), None
-            overrides = self._overrides()
+            overrides = self._overrides(task_vars)
             language = ansible_edge.extra_vars(self._loader).get("gpu_audit_language")
         destination = self._task.args.get("destination")
         judged = auditing.judge_stored(
@@ -86,8 +69,11 @@ class ActionModule(ActionBase):
         run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
         newer = run_directory.interrupted_run(run) if self._task.args.get("run") in (None, "", "latest") else None
         if newer:
-            said = "the last audit was interrupted before its report: judging %s. For the one before: gpu_audit_run=%s"
-            ansible_edge.warn(self._display, said % (newer, os.path.basename(run)))
+            self.warn(
+                "the last audit was interrupted before its report: judging %s. For the one before: gpu_audit_run=%s"
+                % (newer, os.path.basename(run)),
+                task_vars,
+            )
         return newer or run
 
     def _record_lost(self, run, names, task_vars):
@@ -106,11 +92,11 @@ class ActionModule(ActionBase):
             groups = ansible_edge.registered_groups(task_vars, name)
             run_directory.write_new_json(run_directory.inputs_path(run, name), collecting.host_inputs(name, groups, {}, {}, []))
 
-    def _overrides(self):
+    def _overrides(self, task_vars):
         """What -e says otherwise than the stored inputs."""
         extra = ansible_edge.extra_vars(self._loader)
         for text in variable_names.unknown(extra):
-            ansible_edge.warn(self._display, complaints.say(text, extra.get("gpu_audit_language")))
+            self.warn(text, task_vars)
         thresholds = ansible_edge.threshold_variables(extra)
         values, problems = ansible_edge.template_each(self._templar, extra, [*collecting.INPUT_VARIABLES, *thresholds])
         problems.update(collecting.shape_problems(values))

@@ -10,6 +10,7 @@ import shutil
 
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, edge_action, plan, plan_texts, variable_names
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.files import write_text
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table import clean
 
 
 class ActionModule(edge_action.EdgeAction):
@@ -20,6 +21,10 @@ class ActionModule(edge_action.EdgeAction):
     def language(self, task_vars):
         """The task's own, where it is one."""
         return ansible_edge.plain(self._task.args.get("language")) or super().language(task_vars)
+
+    def failure(self, error, task_vars):
+        """Everything that is wrong with the input, however much that is."""
+        return {"failed": True, "msg": clean(plan.complaint(error, self.language(task_vars)), 20000)}
 
     def answer(self, task_vars):
         """The plan, its headline as `msg`; the table goes to the screen."""

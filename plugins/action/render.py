@@ -6,39 +6,25 @@ from __future__ import annotations
 
 import os
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     auditing,
     collecting,
     complaints,
+    edge_action,
     run_directory,
     run_pointer,
     verdict_table,
 )
 
 
-class ActionModule(ActionBase):
+class ActionModule(edge_action.EdgeAction):
     """The render action. Of the host that it happens to run for it uses nothing."""
 
     _VALID_ARGS = frozenset(("run", "output_dir", "destination"))
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
 
-    def run(self, tmp=None, task_vars=None):
+    def answer(self, task_vars):
         """The verdict table as `msg`, shown also without -v; `latest` points to the run when this returns."""
-        result = super().run(tmp, task_vars)
-        result.pop("invocation", None)
-        result["changed"] = False
-        try:
-            result.update(self._render(task_vars or {}))
-        except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, msg=verdict_table.clean(error, 1000))
-        return result
-
-    def _render(self, task_vars):
         process = ansible_edge.process_tmp()
         begun = run_pointer.current(process)
         kept = run_pointer.kept_judged(process)
@@ -56,7 +42,7 @@ class ActionModule(ActionBase):
         if begun and begun["run_directory"] == run or folder == run and run_directory.is_newer_than_latest(run):
             problem = run_directory.point_latest(os.path.dirname(run), run)
             if problem:
-                ansible_edge.warn(self._display, problem)
+                self.warn(problem, task_vars)
         lines = verdict_table.lines(report, language, _columns(), verdict_table.paths(written, folder, language))
         result = {"msg": lines, "_ansible_verbose_always": True}
         unusable = auditing.nothing_judged(report)

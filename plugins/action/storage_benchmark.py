@@ -21,8 +21,8 @@ class ActionModule(MeasuringAction):
         path = str(ansible_edge.plain(self._task.args.get("path")) or "")
         if any("\ud800" <= letter <= "\udfff" for letter in path):
             # Ansible's own module code ends in a traceback at such a name.
-            words = "path: %r holds bytes that are no UTF-8, which Ansible can't hand on; give a link to it that has a plain name" % path
-            return {"failed": True, "changed": False, "msg": words}
+            raise ValueError("path: %r holds bytes that are no UTF-8, which Ansible can't hand on; give a link to it that has a plain name"
+                             % path)
         for key in self.SIZES:
             value = ansible_edge.plain(self._task.args.get(key))
             if isinstance(value, str):

@@ -36,6 +36,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     auditing,
     collecting,
+    complaints,
     messages,
     progress_lines,
     run_directory,
@@ -227,7 +228,7 @@ class CallbackModule(CallbackBase):
                 return
             lines = _partial_report(begun, self._play_names, self._lost)
         except (run_directory.RunDirectoryError, run_directory.InvalidDocument, OSError, ValueError) as error:
-            lines = [str(error)]
+            lines = [complaints.say(error, self._language)]
         for line in [""] + lines:
             self._display.display(line)
 

@@ -14,7 +14,8 @@ def vram_estimate(model, workload=None, language="en"):
     try:
         return plan.make(ansible_edge.plain(model), ansible_edge.plain(workload), ansible_edge.plain(language))
     except ValueError as error:
-        raise AnsibleFilterError("trainops.gpu_audit.vram_estimate: %s" % plan.complaint(error, language)) from error
+        # Not "from error": Ansible would say the same twice, the second time in English.
+        raise AnsibleFilterError("trainops.gpu_audit.vram_estimate: %s" % plan.complaint(error, language)) from None
 
 
 class FilterModule(object):

@@ -14,14 +14,8 @@ description:
   - A host that can't be reached, has no Python, doesn't answer in time or has a variable that doesn't template leaves a document that
     says so.
   - Takes no options. It reads the variables that the role P(trainops.gpu_audit.audit#role) documents, and templates each by itself.
-options: {}
-attributes:
-  check_mode:
-    support: full
-    description: Works the same in check mode; nothing on a host is ever changed.
-  diff_mode:
-    support: none
-    description: Nothing is changed, so there is nothing to show.
+extends_documentation_fragment:
+  - trainops.gpu_audit.controller
 author:
   - The trainops.gpu_audit authors (@trainops)
 """

@@ -12,6 +12,8 @@ description:
   - Fails exactly when the host's verdict is below the gate. Contacts no host; unreachable hosts and those that were never tried are
     refused too.
   - Uses the judgement of the same process. Where there is none, the report of a stored run.
+  - Ansible skips a play without hosts and exits 0, so that nothing is refused there. The playbook C(trainops.gpu_audit.gate) fails; a play of
+    your own does with P(trainops.gpu_audit.play_hosts#lookup) in its C(hosts).
 options:
   level:
     description:
@@ -20,21 +22,9 @@ options:
       - Default is the host's variable C(gpu_audit_gate), else V(fail).
     type: str
     choices: [fail, unproven, warn]
-  run:
-    description:
-      - A stored run to work on; C(latest), a run id or a path.
-      - Without it the run that collecting began in the same C(ansible-playbook) process is meant, and where there is none, the latest.
-    type: str
-  output_dir:
-    description: The folder that holds the runs. Default is the value given with C(-e gpu_audit_output_dir=...), else C(./gpu-audit-runs).
-    type: path
-attributes:
-  check_mode:
-    support: full
-    description: Works the same in check mode; nothing on a host is ever changed.
-  diff_mode:
-    support: none
-    description: Nothing is changed, so there is nothing to show.
+extends_documentation_fragment:
+  - trainops.gpu_audit.controller
+  - trainops.gpu_audit.controller.stored_run
 author:
   - The trainops.gpu_audit authors (@trainops)
 """

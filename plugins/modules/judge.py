@@ -15,24 +15,12 @@ description:
     C(gpu_audit_language) given with C(-e) then replace what was stored.
   - Run it once and delegated to the controller, as in the example. It uses nothing of the host that it happens to run for.
 options:
-  run:
-    description:
-      - A stored run to work on; C(latest), a run id or a path.
-      - Without it the run that collecting began in the same C(ansible-playbook) process is meant, and where there is none, the latest.
-    type: str
-  output_dir:
-    description: The folder that holds the runs. Default is the value given with C(-e gpu_audit_output_dir=...), else C(./gpu-audit-runs).
-    type: path
   destination:
     description: A folder for the report, instead of the run directory.
     type: path
-attributes:
-  check_mode:
-    support: full
-    description: Works the same in check mode; nothing on a host is ever changed.
-  diff_mode:
-    support: none
-    description: Nothing is changed, so there is nothing to show.
+extends_documentation_fragment:
+  - trainops.gpu_audit.controller
+  - trainops.gpu_audit.controller.stored_run
 author:
   - The trainops.gpu_audit authors (@trainops)
 """

@@ -14,24 +14,12 @@ description:
   - Run it once and delegated to the controller, as in the example. C(gpu_audit_formats), C(gpu_audit_hide_serials) and
     C(gpu_audit_report_documents) hold for the whole run; a host can't override them.
 options:
-  run:
-    description:
-      - A stored run to work on; C(latest), a run id or a path.
-      - Without it the run that collecting began in the same C(ansible-playbook) process is meant, and where there is none, the latest.
-    type: str
-  output_dir:
-    description: The folder that holds the runs. Default is the value given with C(-e gpu_audit_output_dir=...), else C(./gpu-audit-runs).
-    type: path
   destination:
     description: The folder that holds report.json, where that isn't the run directory.
     type: path
-attributes:
-  check_mode:
-    support: full
-    description: Works the same in check mode; nothing on a host is ever changed.
-  diff_mode:
-    support: none
-    description: Nothing is changed, so there is nothing to show.
+extends_documentation_fragment:
+  - trainops.gpu_audit.controller
+  - trainops.gpu_audit.controller.stored_run
 author:
   - The trainops.gpu_audit authors (@trainops)
 """

@@ -20,7 +20,7 @@ options:
   path:
     description:
       - The directory to measure. It must exist and be writable; there is no default. A device is refused, and so is a file system
-        without room for the test (bytes and inodes).
+        without room for the test (bytes and inodes). While another storage test runs there on this host, this one fails.
     type: path
     required: true
   jobs:
@@ -43,16 +43,16 @@ options:
     default: false
   size_bytes:
     description:
-      - Bytes that each reader or writer works on. 4 GiB when not given, 256 MiB with O(quick=true).
+      - Bytes that each reader or writer works on, 1 MiB to 1 PiB. 4 GiB when not given, 256 MiB with O(quick=true).
       - A task may give text such as C(1 GiB) for this and for O(sample_bytes).
     type: int
   runtime_seconds:
     description:
-      - Seconds after which a job ends even though not all bytes were read. 60 when not given, 10 with O(quick=true).
+      - Seconds after which a job ends even though not all bytes were read, at most 604800. 60 when not given, 10 with O(quick=true).
     type: int
   numjobs:
     description:
-      - How many readers work at the same time. 4 when not given.
+      - How many readers work at the same time, at most 4096. 4 when not given.
     type: int
   sample_bytes:
     description:
@@ -60,7 +60,8 @@ options:
     type: int
   file_count:
     description:
-      - How many small files, fewer where they would be more bytes than the other jobs use. 20000 when not given, 2000 with O(quick=true).
+      - How many small files (at most 1000000000), fewer where they would be more bytes than the other jobs use. 20000 when not given,
+        2000 with O(quick=true).
     type: int
   timeout_seconds:
     description:
@@ -74,7 +75,7 @@ options:
     type: float
   hosts_at_once:
     description:
-      - How many hosts measure this file system at the same time, for the record.
+      - How many hosts measure this file system at the same time, for the record. Above 1 other tests in the directory are expected.
     type: int
     default: 1
   alone_bytes_per_second:
@@ -83,7 +84,7 @@ options:
     type: float
   fio:
     description:
-      - Path of the fio program (3.0 or newer). Looked for when not given.
+      - Path of the fio program (3.0 or newer), or its name on the search path. Looked for when not given.
     type: path
 attributes:
   check_mode:
@@ -166,7 +167,8 @@ measurement:
     checkpoint_write_bytes_per_second: {description: Of V(checkpoint_write)., type: float, returned: always, sample: 1610612736}
     mixed_read_bytes_per_second: {description: The reading side of V(mixed)., type: float, returned: always, sample: 2147483648}
     mixed_write_bytes_per_second: {description: The writing side of V(mixed)., type: float, returned: always, sample: 1073741824}
-    buffered_label: {description: "That of V(dataset_read), without it the worst of the jobs.", type: str, returned: always, sample: buffered}
+    buffered_label: {description: "That of V(dataset_read), without it the worst of the jobs.", type: str, returned: always,
+      sample: buffered}
     cached: {description: "Whether C(buffered_label) is C(cached) or C(memory): a figure of memory and not of a disk.",
       type: bool, returned: always, sample: false}
     hosts_at_once: {description: O(hosts_at_once)., type: int, returned: always, sample: 1}

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The table of `complaints.py`, read only where something is said in Chinese: every process of an audit imports that file."""
+"""The table of `complaints.py`: settings, policies, forms, plans, stored runs and their files."""
 
 from __future__ import annotations
 
@@ -150,6 +150,10 @@ TABLE = (
     ),
     ("there is no folder {path}; make it first", "目录 {path} 不存在；请先创建"),
     ("{value} is no size; give bytes, or text such as \"1.5 GiB\"", "{value} 不是有效的大小；请给出字节数，或\u201c1.5 GiB\u201d这样的文本"),
+    (
+        "path: {path} holds bytes that are no UTF-8, which Ansible can't hand on; give a link to it that has a plain name",
+        "path：{path} 含有非 UTF-8 字节，Ansible 无法传递；请给出指向它的、名称普通的链接",
+    ),
     # --- a stored run and its files
     (
         "the last audit was interrupted before its report: judging {run}. For the one before: gpu_audit_run={other}",
@@ -159,8 +163,8 @@ TABLE = (
     ("measurement {file} of {host} is left out: {error*}", "{host} 的测量 {file} 未采用：{error}"),
     ("measurement {file} of {host} is left out: {error}", "{host} 的测量 {file} 未采用：{error}"),
     (
-        "no run {name} in {folder}; runs there: {names}. Give gpu_audit_run a run id, a path or 'latest', and gpu_audit_output_dir the folder "
-        "that holds it.",
+        "no run {name} in {folder}; runs there: {names}. Give gpu_audit_run a run id, a path or 'latest', and gpu_audit_output_dir the "
+        "folder that holds it.",
         "{folder} 中没有运行 {name}；其中的运行：{names}。请将 gpu_audit_run 设为运行编号、路径或 'latest'，并将 gpu_audit_output_dir 设为其所在目录。",
     ),
     (
@@ -200,6 +204,12 @@ TABLE = (
     ("an entry without kind and message", "有条目缺少 kind 和 message"),
     ("schema {value} instead of {wanted}", "schema 为 {value}，应为 {wanted}"),
     ("{kind} where {wanted} is expected", "应为 {wanted}，实为 {kind}"),
+    ("the module's packed facts are not text of at most {limit} characters", "模块返回的打包数据不是至多 {limit} 个字符的文本"),
+    ("the module's packed facts can't be unpacked: {error}", "无法解开模块返回的打包数据：{error}"),
+    ("the module's facts are larger than {limit} bytes", "模块返回的数据超过 {limit} 字节"),
+    ("the module's packed facts are cut off", "模块返回的打包数据不完整"),
+    ("the module's facts are not JSON: {error}", "模块返回的数据不是 JSON：{error}"),
+    ("what the module returned is not a document of schema {schema}", "模块返回的不是 schema 为 {schema} 的文档"),
     # --- the model of a plan
     ("the model must be a map of fields (docs/vram-fields.md), not {value}", "模型必须是字段的映射（docs/vram-fields.md），而不是 {value}"),
     ("the workload form must be a map of fields, not {value}", "工作负载表单必须是字段的映射，而不是 {value}"),
@@ -281,6 +291,8 @@ TABLE = (
         "logits_copies and fused_loss contradict each other: a fused loss keeps no logits",
         "logits_copies 与 fused_loss 相互矛盾：分块计算损失时不保存 logits",
     ),
+    ("{value} is no board of the catalogue{near}", "{value} 不是目录中的板卡{near}"),
+    ("boards must be a name or a list of names, such as H100, not {value}", "boards 必须是名称或名称列表（如 H100），而不是 {value}"),
     ("kv_precision is of inference: training keeps no KV cache", "kv_precision 仅用于推理：训练不保留 KV 缓存"),
     ("{field} is of training: for inference leave it out", "{field} 仅用于训练：推理请勿给出"),
     (
@@ -316,193 +328,4 @@ TABLE = (
     # --- expressions of a policy
     ("the number is not finite or too large", "数值不是有限数或过大"),
     ("the expression gives {kind}, not a plain value", "表达式的结果是 {kind}，而不是普通值"),
-    # --- a job on a host
-    ("the module does not say how many seconds it takes (plan.seconds)", "模块没有说明需要多少秒（plan.seconds）"),
-    ("the module gave no measurement", "模块没有给出测量结果"),
-    ("the module failed without a message", "模块失败且没有给出信息"),
-    ("the job did not end within {seconds} s and its watchdog did not end it", "作业在 {seconds} 秒内没有结束，看门狗也未能将其结束"),
-    (
-        "the host has been out of reach for {seconds} s ({error}). Measure again: a result that lies on the host by then is taken over",
-        "主机已有 {seconds} 秒无法连接（{error}）。请重新测量：届时主机上已有的结果会被取回",
-    ),
-    ("the host knows nothing of the job any more: {error}", "主机上已没有该作业的记录：{error}"),
-    ("no answer within {seconds} s", "{seconds} 秒内没有应答"),
-    # --- where a storage test may write
-    ("path must be absolute, not {path}", "path 必须是绝对路径，而不是 {path}"),
-    ("{path}: fio reads a name with $ in it as its own variable; give another directory", "{path}：fio 会把含 $ 的名称当作自己的变量；请换一个目录"),
-    ("{path}: nothing is mounted there yet; mount it and measure again", "{path}：此处尚未挂载；请挂载后重新测量"),
-    ("{path}: {error}; make the directory first, it is never made for you", "{path}：{error}；请先创建该目录，测试不会代为创建"),
-    ("{path}: {error}; give a directory you may use", "{path}：{error}；请给出有权使用的目录"),
-    ("{path}: {error}; see whether the file system answers", "{path}：{error}；请检查该文件系统是否有响应"),
-    (
-        "{path} is a device, and a test on it would destroy what lies there; give a directory on its mounted file system",
-        "{path} 是设备，在其上测试会毁掉已有数据；请给出其已挂载文件系统上的目录",
-    ),
-    ("{path} is a file; give a directory", "{path} 是文件；请给出目录"),
-    ("{path} lies on {kind}, which holds no data; give a directory on the storage to be measured", "{path} 位于 {kind} 上，其中不存放数据；请给出待测存储上的目录"),
-    (
-        "{path} can't be written to by this user (uid {uid}); give a directory of this user or use become",
-        "当前用户（uid {uid}）无权写入 {path}；请给出该用户的目录，或使用 become",
-    ),
-    (
-        "{path}: {free} bytes are free; the test needs {need} and leaves {reserve} to others. Lower size_bytes or numjobs, take quick, or make room",
-        "{path}：可用 {free} 字节；测试需要 {need}，并须为其他用途保留 {reserve}。请减小 size_bytes 或 numjobs、改用 quick，或腾出空间",
-    ),
-    (
-        "{path}: {free} inodes are free; the test needs {need} and leaves {reserve} to others. Lower file_count or take another directory",
-        "{path}：可用 inode {free} 个；测试需要 {need}，并须保留 {reserve}。请减小 file_count，或换一个目录",
-    ),
-    (
-        "{path} lives in memory, of which {free} bytes are available; the test needs {need} and may take half. Lower size_bytes",
-        "{path} 位于内存中，可用内存 {free} 字节；测试需要 {need}，而最多只能占用一半。请减小 size_bytes",
-    ),
-    # --- what a storage test can't do
-    ("{name} must be between {least} and {most}, not {value}", "{name} 必须在 {least} 与 {most} 之间，而不是 {value}"),
-    ("{name} must be at least {least}, not {value}", "{name} 不得小于 {least}，而不是 {value}"),
-    ("{name} must be at most {most}, not {value}", "{name} 不得大于 {most}，而不是 {value}"),
-    ("unknown job {name}; there are {names}", "没有测试 {name}；可用：{names}"),
-    ("no jobs named; there are {names}", "没有指定测试；可用：{names}"),
-    ("start_at lies {seconds} s ahead, at most {most} are waited for", "start_at 在 {seconds} 秒之后，最多等待 {most} 秒"),
-    ("fio isn't installed here. {how*}", "此处未安装 fio。{how}"),
-    ("fio {version} is too old, {wanted} or newer is needed. {how*}", "fio {version} 过旧，需要 {wanted} 或更新版本。{how}"),
-    (
-        "Install it with: the package fio of your distribution (or the role prepare with gpu_audit_prepare_fio: true)",
-        "安装方法：发行版的 fio 软件包（或使用角色 prepare 并设 gpu_audit_prepare_fio: true）",
-    ),
-    (
-        "Install it with: {line} (or the role prepare with gpu_audit_prepare_fio: true)",
-        "安装命令：{line}（或使用角色 prepare 并设 gpu_audit_prepare_fio: true）",
-    ),
-    ("{program} --version gave no answer within {seconds} s and was ended", "{program} --version 在 {seconds} 秒内没有应答，已被结束"),
-    ("fio gave no answer within {seconds} s and was ended", "fio 在 {seconds} 秒内没有应答，已被结束"),
-    ("fio printed far too much and was ended", "fio 输出过多，已被结束"),
-    ("fio can't be started: {error}", "无法启动 fio：{error}"),
-    ("fio was ended by signal {number}", "fio 被信号 {number} 结束"),
-    ("fio ended with status {status}: it said nothing", "fio 以状态 {status} 结束，没有任何输出"),
-    ("fio ended with status {status}: {error}", "fio 以状态 {status} 结束：{error}"),
-    ("ended by signal {number}; what was written is removed", "被信号 {number} 结束；已写入的内容已清除"),
-    ("its files couldn't be removed: {path}", "无法删除其文件：{path}"),
-    # --- what is said beside a storage test
-    ("quick look: {rest*}", "快速测试：{rest}"),
-    ("{jobs} on {mount} ({type}, {kind*})", "{jobs}，位于 {mount}（{type}，{kind}）"),
-    ("nvme", "NVMe"),
-    ("ssd", "SSD"),
-    ("hdd", "HDD"),
-    ("network", "网络"),
-    ("memory", "内存"),
-    ("overlay", "overlay"),
-    ("unknown", "介质未知"),
-    ("files of up to {bytes} bytes at a time in a folder of its own, removed afterwards", "同时最多占用 {bytes} 字节，位于单独的目录，测完即删除"),
-    (
-        "a test is running there now, or an earlier one on a machine that went down left: {names}",
-        "该处正有测试在运行，或此前因机器宕机而遗留：{names}",
-    ),
-    ("couldn't be removed within {seconds} s: {path}", "{seconds} 秒内未能删除：{path}"),
-    ("{job} gave no result: {error*}", "{job} 没有结果：{error}"),
-    ("{job} gave no result: {error}", "{job} 没有结果：{error}"),
-    (
-        "its files were laid out {seconds} s after the moment at which all hosts were to begin: not all of them read at once",
-        "其文件在约定的统一开始时刻之后 {seconds} 秒才准备完毕：各主机并非同时读取",
-    ),
-    ("laying out files beforehand: {error*}", "预先准备文件：{error}"),
-    ("laying out files beforehand: {error}", "预先准备文件：{error}"),
-    ("this file system lives in memory: no figure of a disk", "该文件系统位于内存中：不代表磁盘速度"),
-    (
-        "the files ({bytes} bytes) are smaller than memory ({memory} bytes) and an unknown share of what was read came from the device: "
-        "a figure of the cache, not of the disk",
-        "文件（{bytes} 字节）小于内存（{memory} 字节），读取内容中来自设备的比例未知：这是缓存的速度，不是磁盘的速度",
-    ),
-    (
-        "the files ({bytes} bytes) are smaller than memory ({memory} bytes) and {share} of what was read came from the device: a figure of "
-        "the cache, not of the disk",
-        "文件（{bytes} 字节）小于内存（{memory} 字节），读取内容中只有 {share} 来自设备：这是缓存的速度，不是磁盘的速度",
-    ),
-    (
-        "a network file system: the server's and the network's speed at this moment, caches of the server included",
-        "网络文件系统：这是服务器与网络此刻的速度，包含服务器缓存",
-    ),
-    ("an overlay file system (a container's own layer): the disk below it may be faster", "overlay 文件系统（容器自身的层）：其下的磁盘可能更快"),
-    (
-        "quick form: a first look with little data; take the full form before deciding anything",
-        "快速形式：只用少量数据初步了解；做决定前请用完整形式测量",
-    ),
-    ("the engine {engine} can't be used here ({error}); {other} was taken", "此处无法使用引擎 {engine}（{error}）；已改用 {other}"),
-    (
-        "this file system takes no direct I/O ({error}); read and written through the page cache, which is not comparable",
-        "该文件系统不支持直接 I/O（{error}）；已改经页缓存读写，结果不可直接比较",
-    ),
-    ("{count} more lines of text around the result", "结果前后另有 {count} 行文本"),
-    (
-        "fio {version}: its own units (KiB, microseconds) were converted; fio 3 or newer is what results are compared with",
-        "fio {version}：已换算其旧单位（KiB、微秒）；结果以 fio 3 或更新版本为比较基准",
-    ),
-    ("the option or key {name} is given more than once: all its values are kept", "选项或键 {name} 出现多次：其所有值均已保留"),
-    ("{job}: the engine {engine} works at queue depth 1, not {depth}", "{job}：引擎 {engine} 以队列深度 1 工作，而不是 {depth}"),
-    ("too short to give a speed", "时间过短，无法得出速度"),
-    ("lasted {milliseconds} ms only; a speed from that says little", "仅持续 {milliseconds} 毫秒；由此得出的速度参考价值不大"),
-    # --- what a probe can't do
-    ("a list of words is needed, the program first, such as [python3, train.py]", "需要单词列表，程序在前，例如 [python3, train.py]"),
-    ("a map of names and values is needed", "需要名称与值的映射"),
-    ("argv and environment can't hold NUL characters", "argv 和 environment 不能含 NUL 字符"),
-    ("{value} is not between {least} and {most}", "{value} 不在 {least} 与 {most} 之间"),
-    ("{path} is not an absolute path", "{path} 不是绝对路径"),
-    ("different numbers of GPUs are needed, such as [1, 2, 4]", "需要互不相同的 GPU 数量，例如 [1, 2, 4]"),
-    ("{pattern} is no regular expression: {error}", "{pattern} 不是有效的正则表达式：{error}"),
-    ("unknown group {name}; a group may be named {names}", "没有名为 {name} 的组；可用的组名：{names}"),
-    ("exactly one group must be named by its unit: {names}", "必须恰好有一个组以其单位命名：{names}"),
-    (
-        "the process that watched the command ended without an answer (killed?); the command was ended with it",
-        "监视命令的进程未给出结果就已结束（被强制终止？）；命令也随之结束",
-    ),
-    ("the probe itself failed: {error}", "探测本身失败：{error}"),
-    ("the probe was ended before the command was: {error*}", "探测先于命令结束：{error}"),
-    ("nobody reads its answer", "已无人读取其结果"),
-    ("by a signal", "被信号结束"),
-    ("there is no user {name} on this host", "该主机上没有用户 {name}"),
-    ("only root can start a command as {name}; set become: true", "只有 root 能以 {name} 的身份启动命令；请设 become: true"),
-    ("{path} is not executable", "{path} 不可执行"),
-    (
-        "no program has the name that begins with {name}: give a list of words, the program first, and variables in environment",
-        "没有以 {name} 开头的程序：请写成单词列表，程序在前，变量放入 environment",
-    ),
-    ("no program {name} in PATH ({path})", "PATH（{path}）中没有程序 {name}"),
-    ("no program {name}", "没有程序 {name}"),
-    # --- what is said beside a probe
-    ("ends after {count} iterations", "{count} 次迭代后结束"),
-    ("runs {count} times, on {names} GPUs", "共运行 {count} 次，GPU 数量依次为 {names}"),
-    ("not run on {count} GPUs: there are {present}", "未在 {count} 个 GPU 上运行：只有 {present} 个"),
-    ("no time on {count} GPUs: there are {present}", "{count} 个 GPU 没有时间：只有 {present} 个"),
-    ("no time on {count} GPUs: it ended as {outcome}", "{count} 个 GPU 没有时间：结局为 {outcome}"),
-    ("no time on {count} GPUs: the command told none", "{count} 个 GPU 没有时间：命令没有给出"),
-    ("GPUs not sampled: {error*}", "未对 GPU 采样：{error}"),
-    ("GPUs not sampled: {error}", "未对 GPU 采样：{error}"),
-    ("GPU {index} is not sampled: {error}", "未对 GPU {index} 采样：{error}"),
-    ("the driver's library crashed the process that asked it", "驱动程序库使查询它的进程崩溃"),
-    ("the driver didn't answer within {seconds} s", "驱动在 {seconds} 秒内没有应答"),
-    ("{count} processes were still running when the command ended, and were ended", "命令结束时仍有 {count} 个进程在运行，已将其结束"),
-    ("processes that not even SIGKILL ends: {names}", "SIGKILL 也无法结束的进程：{names}"),
-    ("no iteration was seen: neither iteration_pattern nor JSON lines told one", "未见到任何迭代：iteration_pattern 和 JSON 行都没有给出"),
-    ("{count} lines of the progress files are no JSON objects", "进度文件中有 {count} 行不是 JSON 对象"),
-    ("the command went on after an allocation failed: {line}", "一次显存分配失败后命令仍继续运行：{line}"),
-    ("CUDA_VISIBLE_DEVICES leaves {count} of {all} GPUs to the command", "CUDA_VISIBLE_DEVICES 只让命令使用 {all} 个 GPU 中的 {count} 个"),
-    (
-        "sampled every {longest} s instead of {wanted} s to keep the sampler below 1 % of a core",
-        "为使采样开销低于单核的 1 %，采样间隔由 {wanted} 秒增至 {longest} 秒",
-    ),
-    ("this driver counts its own reserved VRAM as used", "该驱动把自身保留的显存计入已用"),
-    ("GPU {index}: {name}: {error}", "GPU {index}：{name}：{error}"),
-    ("the driver doesn't tell which processes hold VRAM", "驱动没有给出占用显存的进程"),
-    ("this kernel doesn't hand orphans over: a daemon that the command forks may stay", "该内核不会移交孤儿进程：命令派生的守护进程可能残留"),
-    ("process {pid} hangs in the driver and can't be ended", "进程 {pid} 挂在驱动中，无法结束"),
-    ("more progress was written than could be read: iterations are missing", "进度写入过多，未能全部读取：缺少部分迭代"),
-    ("sampling ended: {error}", "采样已终止：{error}"),
-    (
-        "no sample for {seconds} s: the driver doesn't answer, or the sampling process ended",
-        "{seconds} 秒没有采样：驱动没有应答，或采样进程已结束",
-    ),
-    ("the command printed more than {rate} KiB/s: {bytes} bytes were not looked at", "命令输出超过 {rate} KiB/s：有 {bytes} 字节未作分析"),
-    (
-        "{name} took more than {seconds} s for one line: no further line was compared with it. Write it without repetitions in repetitions",
-        "{name} 处理一行就用了超过 {seconds} 秒：后续行不再与其匹配。请改写，避免嵌套重复",
-    ),
 )

@@ -3,7 +3,7 @@
 """What is wrong with variables, forms, policies and documents, in Chinese.
 
 Such a sentence is written in English where the mistake is found, and stored so: the run may be judged again in another language. It is said
-in Chinese here, when somebody reads it. A test holds that each one has its line in complaint_texts.py; the words of hosts and tools stay.
+in Chinese here, when somebody reads it. A test holds that each one has its line in complaint_texts*.py; the words of hosts and tools stay.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ _LINE = re.compile(r"(?P<where>.{1,500}?), line (?P<line>\d+): (?P<rest>.+)", re
 _KEY = re.compile(r"(?P<where>top level|\S{1,500}?): (?P<rest>.+)", re.DOTALL)
 
 
+def table():
+    """((English, Chinese) ...): read only where something is said in Chinese, because every process of an audit imports this file."""
+    from . import complaint_texts, complaint_texts_measuring
+
+    return complaint_texts.TABLE + complaint_texts_measuring.TABLE
+
+
 @functools.lru_cache(maxsize=1)
 def _rules():
-    from .complaint_texts import TABLE
-
-    return [(_pattern(english), {name for name, nested in _names(english) if nested}, chinese) for english, chinese in TABLE]
+    return [(_pattern(english), {name for name, nested in _names(english) if nested}, chinese) for english, chinese in table()]
 
 
 def _names(english):

@@ -13,6 +13,7 @@ from . import causes, complaints, documents, findings, messages, metrics, waiver
 from . import expected as expected_module, policy as policy_module, verdict as verdict_module
 from .metrics.measurements import SILENT
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
+from .numbers import is_number
 from .words import CHECKLIST
 
 SCHEMA = "trainops.gpu_audit/report/1"
@@ -279,6 +280,10 @@ def hardware(facts):
     return {key: value for key, value in found.items() if value is not None}
 
 
+def _is_numeric(limit):
+    return len(limit) == 1 and is_number(next(iter(limit.values())))
+
+
 def describe_checks(policies, language):
     """report.json's `checks`: what all hosts' findings on a check have in common. The first policy by key that has the check speaks
     for it.
@@ -300,6 +305,9 @@ def describe_checks(policies, language):
                 "answers": check["answers"],
                 "required": findings.required_text(check, language),
             }
+            limits = {level: check[level] for level in ("warn", "fail") if check[level] and _is_numeric(check[level])}
+            if limits and definition and definition["unit"] in ("fraction", "ratio"):
+                described[name]["limits"] = limits
     return dict(sorted(described.items()))
 
 

@@ -11,7 +11,11 @@ from . import messages, numbers
 # (metric or "", name of the evidence) -> (English, Chinese, unit). {v} is the value, {gpu} the GPU before the name.
 # A text that begins with ~ goes on with the sentence before it. None: said already by the figure itself.
 _PHRASES = {
-    ("storage.small_file_headroom_ratio", "small_file_bytes_per_second"): ("small files are read at {v}", "小文件读取 {v}", "bytes_per_second"),
+    ("storage.small_file_headroom_ratio", "small_file_bytes_per_second"): (
+        "small files are read at {v}",
+        "小文件读取 {v}",
+        "bytes_per_second",
+    ),
     ("storage.read_headroom_ratio", "small_file_bytes_per_second"): ("small files are read at {v}", "小文件读取 {v}", "bytes_per_second"),
     ("storage.read_headroom_ratio", "read_bytes_per_second"): ("the storage reads {v}", "存储顺序读取 {v}", "bytes_per_second"),
     ("", "needed_bytes_per_second"): ("~where the GPUs take {v}", "~，GPU 需要 {v}", "bytes_per_second"),
@@ -22,7 +26,10 @@ _PHRASES = {
     ("", "alone_bytes_per_second"): ("{v} with this host alone", "单独读取时 {v}", "bytes_per_second"),
     ("vram.peak_fraction", "memory_used_peak_bytes"): ("{gpu} peaked at {v}", "{gpu} 峰值 {v}", "bytes"),
     ("vram.peak_fraction", "framework_peak_bytes"): (
-        "the framework says that it used {v} on {gpu}", "框架自报在 {gpu} 上使用 {v}", "bytes"),
+        "on {gpu} the framework says that it used {v}",
+        "{gpu} 上框架自报使用 {v}",
+        "bytes",
+    ),
     ("vram.peak_fraction", "usable_bytes"): ("~of {v} usable", "~（可用 {v}）", "bytes"),
     ("", "memory_used_peak_bytes"): ("{gpu} had {v} in use at most", "{gpu} 最多占用 {v}", "bytes"),
     ("", "memory_other_bytes"): ("{gpu}: {v} held by others", "{gpu}：其他进程占用 {v}", "bytes"),
@@ -79,7 +86,9 @@ def told(metric, evidence, language):
 
     `evidence` is the metric's: [{"what", "value", "source"}]. Every name that the measurements' metrics use has its phrase here.
     """
-    if not metric.startswith("scaling.") and not any(isinstance(entry.get("source"), str) and _UNTIMED.match(entry["source"]) for entry in evidence):
+    if not metric.startswith("scaling.") and not any(
+        isinstance(entry.get("source"), str) and _UNTIMED.match(entry["source"]) for entry in evidence
+    ):
         return None
     side = 1 if language == "zh" else 0
     if metric.startswith("scaling."):
@@ -175,7 +184,10 @@ def _scaling(evidence, side, language):
         last = number == len(points) - 1
         parts.append(
             (_SCALED_BASE if last else _SCALED_TEXT)[side].format(
-                n=match[1], seconds=_shown(_number(match[2]), "seconds", language), speedup=match[3], v=_shown(efficiency, "fraction", language)
+                n=match[1],
+                seconds=_shown(_number(match[2]), "seconds", language),
+                speedup=match[3],
+                v=_shown(efficiency, "fraction", language),
             )
         )
     serial = [(match[1], match[4]) for match, _efficiency in reversed(points) if match[4]]

@@ -13,8 +13,9 @@ import os
 import re
 import secrets
 
-from . import run_directory
+from . import complaints, run_directory
 from .measurement_store import MEASUREMENT_SCHEMA
+from .measuring_texts import figure, text, word
 from .numbers import format_value
 
 PENDING_SCHEMA = "trainops.gpu_audit/pending/1"
@@ -108,18 +109,21 @@ def _number(value):
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 2**80 else None
 
 
-def announcement(name, module, target, plan):
+def announcement(name, module, target, plan, language="en"):
     """The line that is shown before anything is written or started on a host."""
-    said = ["at most %s" % duration(plan["seconds"])]
-    for key, words in (("bytes_written", "writes"), ("bytes_read", "reads")):
+    said = [text(language, "at_most", time=duration(plan["seconds"], language))]
+    for key in ("bytes_written", "bytes_read"):
         if plan[key]:
-            said.append("%s up to %s" % (words, format_value(int(plan[key]), "bytes", "en")))
-    return "; ".join(["%s: %s%s: %s" % (name, module, " in %s" % target if target else "", ", ".join(said)), *plan["says"]])
+            said.append(text(language, key, size=format_value(int(plan[key]), "bytes", language)))
+    parts = [text(language, "comma").join(said)] + [complaints.say(note, language) for note in plan["says"]]
+    key = "line" if not target else "line_in" if target.startswith("/") else "line_of"
+    return text(language, key, host=name, module=module, target=target, said=text(language, "semicolon").join(parts))
 
 
-def duration(seconds):
+def duration(seconds, language="en"):
     """90 s, 12 min."""
-    return "%d s" % round(seconds) if seconds < 180 else "%d min" % round(seconds / 60)
+    short = seconds < 180
+    return text(language, "seconds" if short else "minutes", n=round(seconds if short else seconds / 60))
 
 
 # ------------------------------------------------------- what a file may hold
@@ -156,20 +160,28 @@ def _program(argv):
     return os.path.basename(words[0].partition("=")[0]) if words else None
 
 
-def told(summary):
+def told(summary, language="en"):
     """The summary of a measurement in one line, figures for people: "read 1.40 GiB/s, outcome completed"; what isn't there is left out."""
+    parts = [_told(key, value, language) for key, value in summary.items()]
+    return text(language, "comma").join(part for part in parts if part) or text(language, "no_figure")
+
+
+def _told(key, value, language):
+    """One figure of a summary; an empty text for one that isn't there."""
     units = {"_bytes_per_second": "bytes_per_second", "_seconds": "seconds", "_fraction": "fraction"}
-    parts = []
-    for key, value in summary.items():
-        ending = next((ending for ending in units if key.endswith(ending)), "")
-        if isinstance(value, list):
-            value = run_directory.shorten("; ".join(str(entry) for entry in value), 1000) or None
-        if key.endswith("_label") and value is not None:
-            parts.append("labelled %s" % value)
-        elif value is not None and value is not False:
-            words = key[: len(key) - len(ending)].replace("_", " ")
-            parts.append(words if value is True else "%s %s" % (words, format_value(value, units.get(ending, ""))))
-    return ", ".join(parts) or "no figure"
+    ending = next((ending for ending in units if key.endswith(ending)), "")
+    if isinstance(value, list):
+        said = text(language, "semicolon").join(complaints.say(entry, language) for entry in value)
+        value = run_directory.shorten(said, 1000) or None
+    if value is None or value is False:
+        return ""
+    if key.endswith("_label"):
+        return text(language, "labelled", label=word("label", value, language))
+    name = figure(key[: len(key) - len(ending)].replace("_", " "), language)
+    if value is True:
+        return name
+    value = complaints.say(word(key, value, language), language) if isinstance(value, str) else value
+    return text(language, "figure", name=name, value=format_value(value, units.get(ending, ""), language))
 
 
 def document(name, module, arguments, answer, started, finished, seen=None):

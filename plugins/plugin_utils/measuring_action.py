@@ -12,41 +12,32 @@ import contextlib
 import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
 
-from . import alarm, ansible_edge, collecting, measuring, run_directory, run_pointer
+from . import alarm, ansible_edge, collecting, complaints, measuring, measuring_texts, run_directory, run_pointer, variable_names
+from .edge_action import EdgeAction
+from .verdict_table import clean
 
 # A busy host may take long to start Python.
 POLL_SECONDS = 60
 GRACE_VARIABLE = "gpu_audit_measurement_grace_seconds"
 
 
-class MeasuringAction(ActionBase):
+class MeasuringAction(EdgeAction):
     """Runs MODULE and writes its measurement below gpu_audit_output_dir. All task arguments are the module's own."""
 
     MODULE = ""
     # Numbers of the result that the task's own result repeats, for a debug line or a condition.
     SUMMARY = ()
+    _spoken = "en"
 
-    _supports_check_mode = True
-    _supports_async = False
     _requires_connection = True
 
-    def run(self, tmp=None, task_vars=None):
+    def answer(self, task_vars):
         """A small result: where the measurement lies and its main figures. Never `changed`: what was written on the host is gone again."""
-        result = super().run(tmp, task_vars)
-        result.pop("invocation", None)
-        result["changed"] = False
-        task_vars = task_vars or {}
-        try:
-            result.update(self._measure(ansible_edge.plain(task_vars["inventory_hostname"]), task_vars))
-        except AnsibleConnectionFailure:
-            raise
-        except (run_directory.RunDirectoryError, ValueError) as error:
-            result.update(failed=True, msg=str(error))
-        return result
-
-    def _measure(self, name, task_vars):
+        name = ansible_edge.plain(task_vars["inventory_hostname"])
+        self._spoken = self.language(task_vars)
+        for sentence in variable_names.unknown(task_vars):
+            self.warn(sentence, task_vars)
         arguments = ansible_edge.plain(dict(self._task.args))
         target = measuring.target_of(arguments)
         begun = run_pointer.current(ansible_edge.process_tmp())
@@ -55,11 +46,11 @@ class MeasuringAction(ActionBase):
         planned = self._planned(task_vars)
         if planned.get("failed") or planned.get("skipped"):
             # A refusal says nothing about the machine: it is told, and no measurement.
-            return {"failed": True, "msg": collecting.failure(planned)[1]}
+            return self._failed(collecting.failure(planned)[1])
         plan = measuring.plan_of(planned)
-        self._say(measuring.announcement(name, self.MODULE, target, plan))
+        self._say(measuring.announcement(name, self.MODULE, target, plan, self._spoken))
         if self._task.check_mode:
-            return {"msg": "check mode: nothing was started", "plan": plan}
+            return {"msg": self._text("nothing_started"), "plan": plan}
         limit = measuring.time_limit(plan["seconds"])
         taken = self._earlier(name, output_dir, arguments, planned, grace, task_vars)
         if taken is not None:
@@ -73,8 +64,10 @@ class MeasuringAction(ActionBase):
     def _grace(self, task_vars):
         values, problems = ansible_edge.template_each(self._templar, task_vars, [GRACE_VARIABLE])
         value = values.get(GRACE_VARIABLE, measuring.GRACE_SECONDS)
-        if problems or not collecting.is_seconds(value):
-            raise ValueError("%s: %s" % (GRACE_VARIABLE, problems.get(GRACE_VARIABLE) or "must be a number of seconds, not %r" % (value,)))
+        for name, message in problems.items():
+            raise ValueError("%s doesn't template: %s" % (name, message))
+        if not collecting.is_seconds(value):
+            raise ValueError("%s must be a number of seconds, not %r" % (GRACE_VARIABLE, value))
         return float(value)
 
     # ------------------------------------------------------------ on the host
@@ -102,7 +95,7 @@ class MeasuringAction(ActionBase):
             self._task.async_val = before
         jid = answer.get("ansible_job_id")
         if answer.get("failed") or not jid:
-            return {"failed": True, "msg": collecting.failure(answer)[1]}
+            return self._failed(collecting.failure(answer)[1])
         return {"jid": str(jid), "started": run_directory.now(), "seconds": seconds}
 
     def _poll(self, jid, task_vars, mode="status"):
@@ -145,7 +138,7 @@ class MeasuringAction(ActionBase):
         note = measuring.pending(output_dir, name, self.MODULE, arguments)
         if note is None:
             return None
-        self._say("%s: %s: a job begun at %s was never fetched: looking for it" % (name, self.MODULE, note["started"]))
+        self._line(name, self._text("looking", started=note["started"]))
         limit = measuring.time_limit(note["seconds"])
         try:
             found = self._fetched(name, output_dir, arguments, note, planned, limit, grace, task_vars, earlier=True)
@@ -156,8 +149,9 @@ class MeasuringAction(ActionBase):
 
     def _fetched(self, name, output_dir, arguments, note, planned, limit, grace, task_vars, earlier=False):
         def say(elapsed, lost):
-            where = "%s: %s: %s of at most %s" % (name, self.MODULE, measuring.duration(elapsed), measuring.duration(limit))
-            self._say(where + ("; out of reach, the job goes on: %s" % lost if lost else ""))
+            took, most = (measuring.duration(seconds, self._spoken) for seconds in (elapsed, limit))
+            words = complaints.say(lost, self._spoken) if lost else None
+            self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=took, limit=most, lost=words))
 
         try:
             answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
@@ -165,7 +159,7 @@ class MeasuringAction(ActionBase):
             if earlier and isinstance(error, measuring.Vanished):
                 raise
             if error.kept:
-                return {"failed": True, "msg": str(error)}
+                return self._failed(error)
             answer = {"failed": True, "msg": str(error)}
         kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
         measuring.forget(output_dir, name, self.MODULE, arguments)
@@ -181,13 +175,23 @@ class MeasuringAction(ActionBase):
         path = measuring.store(output_dir, measurement)
         kept = {"measurement_file": path, "target": measurement["target"], "finished": measurement["finished"]}
         if "error" in measurement:
-            return dict(kept, failed=True, msg=measurement["error"])
+            return dict(kept, **self._failed(measurement["error"]))
         summary = {key: measurement["result"][key] for key in self.SUMMARY if key in measurement["result"]}
-        self._say("%s: %s: %s; kept in %s" % (name, self.MODULE, measuring.told(summary), path))
-        return dict(kept, summary=summary, msg="measured: %s" % path)
+        self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=path))
+        return dict(kept, summary=summary, msg=self._text("measured", path=path))
 
     def _full_name(self):
         return "trainops.gpu_audit." + self.MODULE
 
+    def _failed(self, error):
+        """The file keeps the English: it may be judged in either language."""
+        return {"failed": True, "msg": complaints.say(error, self._spoken)}
+
+    def _text(self, key, **params):
+        return measuring_texts.text(self._spoken, key, **params)
+
+    def _line(self, name, said):
+        self._say(self._text("line", host=name, module=self.MODULE, said=said))
+
     def _say(self, line):
-        self._display.display(" ".join(line.split()))
+        self._display.display(clean(line, 4000))

@@ -17,7 +17,8 @@ def make(model, form=None, language="en"):
     """The plan of a model (docs/vram.md) and a workload form, as plain JSON types.
 
     {"schema", "sized", "headline", "missing_form", "missing", "gpus", "bytes_per_gpu", "at_least_bytes", "parts": [{"part", "title",
-    "bytes", "how", "missing"}], "target_fraction", "boards" (vram_boards.fitting), "fit": [names], "savings" (vram_boards.savings), "assumed": {field: value}, "hints": [str], "needs":
+    "bytes", "how", "missing"}], "target_fraction", "boards" (vram_boards.fitting), "fit": [names], "savings" (vram_boards.savings),
+    "assumed": {field: value}, "hints": [str], "needs":
     {"checkpoint_bytes", "host_memory_bytes", "read_bytes_per_second", "run_days"}, "notes": [str]}.
     Without the three base figures `sized` is false and nothing else is said than which are missing; where a part can't be known `sized`
     is false, `missing` names the fields and `at_least_bytes` is a lower bound. PlanError for input that is wrong.

@@ -109,7 +109,9 @@ def used_text(fraction, fits, target):
 def _fewest(board, say):
     if not board["gpus_needed"]:
         return "-"
-    return "%d" % board["gpus_needed"] if board["hosts_needed"] == 1 else say("on_hosts", gpus=board["gpus_needed"], hosts=board["hosts_needed"])
+    if board["hosts_needed"] == 1:
+        return "%d" % board["gpus_needed"]
+    return say("on_hosts", gpus=board["gpus_needed"], hosts=board["hosts_needed"])
 
 
 def _savings(plan, say):

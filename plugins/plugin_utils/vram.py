@@ -18,8 +18,8 @@ _SHARDS_WEIGHTS = ("zero3", "fsdp", "hsdp")
 
 
 class Part:
-    """One line of an estimate: `size` bytes on one GPU, None where `missing` fields would tell it; `how` is the arithmetic, or (key, params)
-    of a text.
+    """One line of an estimate: `size` bytes on one GPU, None where `missing` fields would tell it; `how` is the arithmetic, or
+    (key, params) of a text.
     """
 
     def __init__(self, name, size, how="", missing=()):
@@ -223,6 +223,7 @@ def _training_parts(values):
         weights, how = _weight_bytes(values, slice_of)
         weights += (trained_slice or 0) * width
         how += " + %s x %g B" % (_short(trained_slice), width) if trained else ""
+    unsharded = weights
     if offload == "all":
         found.append(Part("weights", 0, ("how.in_host_memory", {})))
     else:
@@ -236,7 +237,7 @@ def _training_parts(values):
         else:
             found.append(Part(name, trained_slice * each / count, "%s x %g B" % (_short(trained_slice), each) + _over(count)))
     found += _activation_parts(values, width)
-    found += _sharding_parts(values, data, shards, slice_of, trained_slice, width, gradient_width)
+    found += _sharding_parts(values, data, shards, slice_of, trained_slice, (width, gradient_width, unsharded / slice_of))
     found.append(
         Part(
             "input_batch",
@@ -294,30 +295,32 @@ def _activation_parts(values, width):
     return found + [Part("logits", size, "%g x 4 B x %d x %d x %d" % (copies, sequence, batch, values["vocab_size"]) + _over(tensor))]
 
 
-def _sharding_parts(values, data, shards, slice_of, trained_slice, width, gradient_width):
-    """Buffers of data parallelism: DDP's buckets are as large as its gradients; DeepSpeed has one bucket and live parameters; FSDP
-    gathers two layers at a time.
+def _sharding_parts(values, data, shards, slice_of, trained_slice, widths):
+    """Buffers of data parallelism: DDP's buckets are as large as its gradients; DeepSpeed has one bucket of what is trained, and live
+    parameters; FSDP gathers two layers at a time. What is gathered is stored as the weights are; what a GPU holds itself isn't gathered.
     """
     if data == 1 and values["offload"] == "none":
         return []
     sharding = values["sharding"]
+    width, gradient_width, stored = widths
     found = []
     if sharding == "none":
         if trained_slice is None:
             return []
         return [Part("communication_buckets", trained_slice * gradient_width, "%s x %g B (DDP)" % (_short(trained_slice), gradient_width))]
-    if sharding.startswith("zero") and data > 1:
-        elements = min(formulas.BUCKET_ELEMENTS, slice_of)
+    if sharding.startswith("zero") and data > 1 and trained_slice is not None:
+        elements = min(formulas.BUCKET_ELEMENTS, trained_slice)
         found.append(Part("communication_buckets", elements * width, "%s x %g B" % (_short(elements), width)))
     if sharding not in _SHARDS_WEIGHTS:
         return found
+    elsewhere = slice_of if values["offload"] == "all" else slice_of * (1 - 1 / shards)
     largest = values.get("largest_layer_parameters")
     if largest:
-        largest = largest / values["tensor_parallel"]
-        found.append(Part("gathered_layers", 2 * width * largest, "2 x %g B x %s" % (width, _short(largest))))
+        layers = min(2 * largest / values["tensor_parallel"], elsewhere)
+        found.append(Part("gathered_layers", layers * stored, "%s x %.4g B" % (_short(layers), stored)))
     elif sharding == "zero3":
-        live = min(formulas.MAX_LIVE_PARAMETERS, slice_of)
-        found.append(Part("gathered_layers", live * width, "%s x %g B" % (_short(live), width)))
+        live = min(formulas.MAX_LIVE_PARAMETERS, elsewhere)
+        found.append(Part("gathered_layers", live * stored, "%s x %.4g B" % (_short(live), stored)))
     else:
         wanted = [name for name in (*SHAPE, "vocab_size") if name not in values]
         found.append(Part("gathered_layers", None, missing=wanted or ["largest_layer_parameters"]))

@@ -47,11 +47,12 @@ def _inference_ways(values):
 
 def fitting(values):
     """[{"key", "name", "class", "memory_bytes", "fits", "used_fraction", "gpus_needed", "gpus_needed_bytes", "hosts_needed",
-    "reason"}] of every board, by memory.
+    "reason"}] of every board that was asked for, by memory.
 
     `fits`: whether the job as it stands (`values["gpus"]`) stays below target_fraction on this board; `gpus_needed`: the fewest of
-    them with which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower bound that is
-    too large already is a false. `reason`: null, "memory_unknown", "format" (no units for the precision), "incomplete", "no_number".
+    them with which it does, null where no number helps. Both null where the board's memory or the size of a part isn't known; a lower
+    bound that is too large already is a false. `reason`: null, "memory_unknown", "format" (no units for the precision), "incomplete",
+    "no_number".
     """
     here, known, _missing = vram.total(vram.parts(values))
     sized = [(way["gpus"], vram.total(vram.parts(way))[0]) for way in ways(values)]
@@ -59,6 +60,8 @@ def fitting(values):
     sized = sorted(sized + [(values["gpus"], here)], key=lambda way: way[0])
     found = []
     for board in boards():
+        if "boards" in values and board["key"] not in values["boards"]:
+            continue
         entry = {
             "key": board["key"],
             "name": plain_name(board["names"][0]),

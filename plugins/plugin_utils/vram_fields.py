@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from . import workload
+from .metrics.catalogue import boards, plain_name
 from .numbers import is_number, is_whole
 from .words import nearest, shown
 
@@ -49,8 +50,8 @@ SHAPE = ("hidden_size", "layers", "heads")
 
 
 def _field(kind, en, zh, default=None, choices=None, low=None, high=None):
-    """One row. `kind`: count (whole, 8B is understood), whole (written out), size, number, choice, bool; `default` None: unknown, or
-    taken from other fields.
+    """One row. `kind`: count (whole, 8B is understood), whole (written out), size, number, choice, bool, boards; `default` None: unknown,
+    or taken from other fields.
     """
     return {"type": kind, "description": {"en": en, "zh": zh}, "default": default, "choices": choices, "low": low, "high": high}
 
@@ -145,7 +146,8 @@ MODEL_SPEC = {
         choices=("none", "optimizer", "all"),
     ),
     "largest_layer_parameters": _field(
-        "count", "Parameters of the largest layer. Default: from the shape.", "最大层的参数量。默认由结构推算。"
+        "count", "Parameters of the largest layer. Default: from the shape; for zero3 DeepSpeed's 1e9 live parameters.",
+        "最大层的参数量。默认由结构推算；zero3 时取 DeepSpeed 的 1e9 活动参数。",
     ),
     "gpus": _field(
         "whole",
@@ -156,8 +158,8 @@ MODEL_SPEC = {
     "gpus_per_host": _field("whole", "GPUs of one host.", "单台主机的 GPU 数。", 8, high=1024),
     "tensor_parallel": _field(
         "whole",
-        "GPUs that share each layer. Default: 1; for inference all GPUs of a host.",
-        "张量并行度。默认 1；推理时为单机全部 GPU。",
+        "GPUs that share each layer. Default: 1; for inference 8, 4 or 2 where gpus and heads divide by it.",
+        "张量并行度。默认 1；推理时取 8、4、2 中能整除 gpus 与 heads 的最大值。",
         high=1024,
     ),
     "pipeline_parallel": _field("whole", "Stages that share out the layers.", "流水线并行级数。", 1, high=1024),
@@ -215,6 +217,11 @@ MODEL_SPEC = {
     "fragmentation_fraction": _field("number", "What the allocator loses to fragments.", "分配器碎片损失比例。", 0.05, low=0, high=0.5),
     "target_fraction": _field(
         "number", "Share of the memory that may be used at the peak.", "峰值可占用的显存比例。", 0.80, low=0.01, high=1
+    ),
+    "boards": _field(
+        "boards",
+        'Boards to look at, a name or a list: every board whose name has those words ("H100", "RTX 4090"). Default: all.',
+        "要比较的板卡，名称或列表：名称含有这些词的板卡（“H100”、“RTX 4090”）。默认全部。",
     ),
 }
 
@@ -309,6 +316,23 @@ def _near(value, names):
     return ' (did you mean "%s"?)' % MEANT[key] if MEANT.get(key) in names else nearest(key, names)
 
 
+def _boards(value):
+    """(keys of boards, None) or (None, sentence) of names, keys, or words of names."""
+    wanted = [value] if isinstance(value, str) else value
+    if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) and name.strip() for name in wanted):
+        return None, "boards must be a name or a list of names, such as H100, not %s" % shown(value)
+    names, found = {plain_name(name): board["key"] for board in boards() for name in [board["key"], *board["names"]]}, []
+    for name in wanted:
+        asked = plain_name(name).lower().split()
+        keys = [key for full, key in names.items() if set(asked) <= set(full.lower().replace("-", " ").split()) | {full.lower()}]
+        if not keys:
+            short = [full.removeprefix("GeForce ").removeprefix("Tesla ") for full in names]
+            near = nearest(plain_name(name), short) or nearest(name.upper(), short)
+            return None, "boards: %s is no board of the catalogue%s" % (shown(name), near)
+        found += keys
+    return tuple(dict.fromkeys(found)), None
+
+
 def _figure(value):
     return "%d" % value if is_whole(value) and value < 10**6 else ("%g" % value).replace("e+0", "e")
 
@@ -359,8 +383,11 @@ def examine(model, form=None):
         elif isinstance(name, str) and name in MODEL_SPEC:
             if value is None or value == "":
                 continue
-            found, wanted = _convert(name, value)
-            if wanted:
+            found, wanted = _boards(value) if name == "boards" else _convert(name, value)
+            if wanted and name == "boards":
+                problems.append(wanted)
+                wrong.add(name)
+            elif wanted:
                 near = _near(value, MODEL_SPEC[name]["choices"]) if MODEL_SPEC[name]["choices"] else ""
                 problems.append("%s must be %s, not %s%s" % (name, wanted, shown(value), near))
                 wrong.add(name)

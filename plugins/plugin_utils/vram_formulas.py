@@ -78,8 +78,10 @@ def activations(shape, sequence, batch, recompute="none", flash=False, width=2, 
     score = 0 if flash else (2 * width + 1) * shape["heads"] * sequence / shape["hidden_size"]
     shared = units - kept_whole
     if recompute == "full":
+        layer = tensor_bytes * (kept_whole + (shared + score) / tensor)
         inputs = width * (tensor_bytes / tensor if sequence_parallel else tensor_bytes)
-        return inputs * shape["layers"], tensor_bytes * (kept_whole + (shared + score) / tensor)
+        # Never more than keeping every layer: with one layer there is nothing to save.
+        return min(inputs * shape["layers"], layer * (shape["layers"] - 1)), layer
     if recompute == "selective":
         score = 0
     return tensor_bytes * (kept_whole + (shared + score) / tensor) * shape["layers"], 0

@@ -9,6 +9,19 @@ import { openReport, withBrowser } from "./browser.mjs";
 const [report, out, name = "report"] = process.argv.slice(2);
 mkdirSync(out, { recursive: true });
 const url = pathToFileURL(resolve(report)).href;
+
+/** The record and the charts of every measured host: open, then cut out as they stand. */
+async function shootMeasured(page, path) {
+  await page.evaluate(() => document.querySelectorAll("details.host").forEach((host, at) => { host.open = at < 8; }));
+  await new Promise((done) => setTimeout(done, 300));
+  const places = await page.evaluate(() => [...document.querySelectorAll(".closing")].map((record) => {
+    const last = record.nextElementSibling?.matches(".plots") ? record.nextElementSibling : record;
+    const [first, end] = [record.getBoundingClientRect(), last.getBoundingClientRect()];
+    return { x: 0, y: first.top + scrollY - 8, width: innerWidth, height: end.bottom - first.top + 20 };
+  }));
+  for (const [at, clip] of places.entries()) await page.screenshot({ path: `${path}-${at}.png`, captureBeyondViewport: true, clip });
+}
+
 await withBrowser(async (browser) => {
   for (const dark of [false, true]) {
     for (const [label, width, height, mobile] of [["laptop", 1366, 768, false], ["phone", 390, 844, true]]) {
@@ -22,9 +35,10 @@ await withBrowser(async (browser) => {
           await first.evaluate((element) => element.scrollIntoView());
           await page.screenshot({ path: join(out, `${name}-${label}-host.png`) });
         }
-        await page.evaluate(() => document.querySelector(".charts")?.scrollIntoView());
+        await page.evaluate(() => document.querySelector(".below > .charts")?.scrollIntoView());
         await page.screenshot({ path: join(out, `${name}-${label}-charts.png`) });
       }
+      await shootMeasured(page, join(out, `${name}-${label}-${dark ? "dark" : "light"}-measured`));
       await page.close();
     }
   }

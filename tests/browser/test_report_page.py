@@ -24,6 +24,7 @@ if "ansible_collections.trainops.gpu_audit" not in sys.modules:
     _spec.loader.exec_module(importlib.util.module_from_spec(_spec))
 
 import fleet_maker  # noqa: E402
+import measured_samples  # noqa: E402
 import report_samples  # noqa: E402
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer  # noqa: E402
 
@@ -60,6 +61,13 @@ def test_a_judged_fleet(node, tmp_path, hosts, language):
     pairs = {inputs["name"]: (inputs, document) for inputs, document in fleet_maker.make_documents(hosts)}
     report = fleet_maker.make_report(hosts, language=language)
     renderer.render(report, tmp_path, language, ("html",), lambda name: pairs[name][1], inputs=lambda name: pairs[name][0])
+    check(node, tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_measured_fleet(node, tmp_path, language):
+    report, documents, inputs = measured_samples.report(measured_samples.page(), language)
+    renderer.render(report, tmp_path, language, ("html",), documents, inputs=inputs)
     check(node, tmp_path / "report.html")
 
 

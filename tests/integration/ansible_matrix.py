@@ -11,7 +11,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+from environment import find_python
 
 HOME = Path(os.environ.get("GPU_AUDIT_MATRIX_HOME", "/var/cache/trainops-gpu-audit/venvs"))
 MAIN = "2.19.14"
@@ -52,26 +57,14 @@ def selected(text: str | None = None) -> list[Core]:
     return cores
 
 
-def find_python(version: str) -> Path | None:
-    """An interpreter that runs: on PATH, or one of pyenv's (its shims may name versions that aren't active)."""
-    candidates = [shutil.which(f"python{version}")]
-    candidates += sorted(str(p) for p in Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    for candidate in filter(None, candidates):
-        asked = subprocess.run([candidate, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True,
-                               check=False, timeout=30)
-        if asked.returncode == 0 and asked.stdout.strip() == version:
-            return Path(candidate)
-    return None
-
-
 def prepare(core: Core) -> str:
     """Make the core's environment unless it is there; returns '' or why it can't be had (for a skip)."""
     if (core.bin / "ansible-playbook").exists():
         return ""
-    python = find_python(core.python)
-    if not python:
+    found = find_python(core.python)
+    if not found:
         return f"no Python {core.python} here for ansible-core {core.version}"
-    target = HOME / str(core)
+    python, target = found[0], HOME / str(core)
     HOME.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(target, ignore_errors=True)
     # Scripts carry their environment's path: it is made under its final name, and a marker-less one is made again.

@@ -19,7 +19,7 @@ def main():
                                 environment=dict(type="dict", no_log=True)), supports_check_mode=True)
     path, who = module.params["path"] or "", dict(machine_id=MACHINE_ID, gpu_uuids=[])
     if path.endswith("refused"):
-        module.fail_json(msg="refused is no directory", **who)
+        module.fail_json(msg=REFUSAL, **who)
     plan = dict(seconds=module.params["seconds"], bytes_written=2**30, notes=["a stand-in"])
     if module.check_mode:
         module.exit_json(changed=False, plan=plan, **who)
@@ -27,7 +27,7 @@ def main():
         stream.write("run\\n")
     time.sleep(module.params["seconds"])
     if path.endswith("broken"):
-        module.fail_json(msg="the disk broke", started="2026-11-30T12:00:00Z", **who)
+        module.fail_json(msg=FAILURE, started="2026-11-30T12:00:00Z", **who)
     module.exit_json(changed=False, measurement=RESULT, started="2026-11-30T12:00:00Z", **who)
 
 main()
@@ -80,11 +80,12 @@ class MeasuringSite(Site):
         plugins.mkdir()
         (plugins / "flaky.py").write_text("FOLDER = %r\n%s" % (str(folder), FLAKY))
 
-    def stand_in(self, name, result):
+    def stand_in(self, name, result, refusal="refused is no directory", failure="the disk broke"):
         path = self.modules / (name + ".py")
         if path.is_symlink():
             path.unlink()
-        head = "FOLDER, NAME, RESULT, MACHINE_ID = %r, %r, %r, %r\n" % (str(self.folder), name, result, self.machine_id)
+        known = (str(self.folder), name, result, self.machine_id, refusal, failure)
+        head = "FOLDER, NAME, RESULT, MACHINE_ID, REFUSAL, FAILURE = %r, %r, %r, %r, %r, %r\n" % known
         path.write_text("#!/usr/bin/python\n" + head + MODULE)
 
     def environment(self, **more):

@@ -125,3 +125,41 @@ def test_the_playbook_without_anything_to_measure_says_what_to_set(site):
     done = site.play("measure")
     assert done.returncode == 0 and "Set measure_storage_path" in done.stdout, done.stdout
     assert site.runs_of("storage_benchmark") == 0 and site.measurements() == []
+
+
+def test_a_misspelt_variable_is_told_also_where_nothing_is_measured_for_it(site):
+    site.inventory({"a": LOCAL}, {"measure_storage_paht": "/data"})
+    assert 'measure_storage_paht is no variable of this audit and changes nothing (did you mean \\"measure_storage_path\\"?)' in site.play("measure").stdout
+
+
+def test_a_misspelt_variable_of_the_role_that_runs_is_warned_of(site):
+    site.inventory({"a": dict(LOCAL, target="/data")}, {"measure_storage_qick": True, "probe_workload_agrv": ["x"]})
+    done = site.play("own.yml")
+    # Ansible breaks the lines of a warning.
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0 and '(did you mean "measure_storage_quick"?)' in said and '(did you mean "probe_workload_argv"?)' in said, done.stdout
+
+
+def test_it_speaks_chinese(site):
+    site.inventory({"a": dict(LOCAL, target="/data")}, {"gpu_audit_language": "zh", "measure_storage_qick": True})
+    done = site.play("own.yml")
+    assert done.returncode == 0, done.stdout
+    assert "a：storage_benchmark（/data）：最多 1 秒，最多写入 1.00 GiB；a stand-in" in done.stdout
+    assert "a：storage_benchmark：读取 2.79 GiB/s；保存在 " in done.stdout and "不是本审计的变量" in done.stdout
+    assert "没有启动任何测量" in site.play("own.yml", "--check").stdout
+
+
+def test_what_is_refused_or_fails_is_said_in_chinese_and_kept_in_english(site):
+    site.inventory({"a": dict(LOCAL, target="/data/refused"), "b": dict(LOCAL, target="/data/broken")}, {"gpu_audit_language": "zh"})
+    site.stand_in("storage_benchmark", RESULT, refusal="/data is a file; give a directory", failure="fio was ended by SIGKILL")
+    done = site.play("own.yml")
+    assert done.returncode == 2 and "/data 是文件；请给出目录" in done.stdout and "fio 被 SIGKILL 结束" in done.stdout, done.stdout
+    assert [kept["error"] for _file, kept in site.measurements("b")] == ["fio was ended by SIGKILL"]
+
+
+@pytest.mark.parametrize("role, said", [("measure_storage", "measure_storage_path 为空"), ("probe_workload", "probe_workload_argv 为空")])
+def test_a_role_without_its_setting_says_so_in_chinese_with_what_was_misspelt(site, role, said):
+    site.inventory({"a": LOCAL}, {"gpu_audit_language": "zh", role + "_xargv": 1, role + "_xpath": 1})
+    done = site.play(site.own_play("- hosts: all\n  gather_facts: false\n  roles: [trainops.gpu_audit.%s]\n" % role))
+    assert done.returncode == 2 and said in done.stdout and "是否想写" in done.stdout, done.stdout
+    assert "没有要测量的内容" in site.play("measure").stdout

@@ -41,6 +41,22 @@ def test_in_chinese(site):
     assert done.returncode == 0 and re.search(r"^优化器状态 +11\.2 GiB", done.stdout, re.MULTILINE) and "单个 GPU 的显存构成" in done.stdout
 
 
+@pytest.mark.parametrize(("arguments", "changes", "words"), [
+    ((), {"heads": 31}, "hidden_size 4096 不是 heads 31 的整数倍"),
+    (("-e", "gpu_audit_plan_file=/nonexistent/deep/plan.json"), {}, "gpu_audit_plan_file：目录 /nonexistent/deep 不存在"),
+    (("-e", '{"gpu_audit_model": {}}'), {}, "缺少 gpu_audit_model"),
+    (("-e", "vram_estimate_modle=x"), {}, "vram_estimate_modle 不是本审计的变量，不起任何作用（是否想写“gpu_audit_model”？）"),
+])
+def test_mistakes_are_said_in_chinese(site, arguments, changes, words):
+    done = play(site, "-e", "gpu_audit_language=zh", *arguments, **changes)
+    assert words in "".join(done.stdout.split("\n")) and "Traceback" not in done.stdout, done.stdout
+
+
+def test_a_language_that_is_none_is_refused(site):
+    done = play(site, "-e", "gpu_audit_language=de")
+    assert done.returncode == 2 and "gpu_audit_language: 'de' is no language; use one of en, zh" in done.stdout, done.stdout
+
+
 def test_files_beside_each_other_written_once(site):
     first = play(site, "-e", "gpu_audit_plan_file=./out.json")
     assert first.returncode == 0 and recap(first.stdout)["localhost"]["changed"] == 1, first.stdout
@@ -79,6 +95,16 @@ def test_impossible_input_fails_in_words(site, changes, words):
     assert done.returncode == 2 and words in done.stdout and "Traceback" not in done.stdout, done.stdout
 
 
+def test_every_mistake_at_once_in_chinese(site):
+    wrong = {"optimizer": "adam_w", "sequence_length": "2k", "heads": 31, "sharding": "zero2", "pipeline_parallel": 2, "colour": 1}
+    done = play(site, "-e", "gpu_audit_language=zh", **wrong)
+    assert done.returncode == 2, done.stdout
+    for words in ("optimizer 必须是下列之一", "是否想写\u201cadamw\u201d", "2k 可能指 2000 或 2048", "hidden_size 4096 不是 heads 31 的整数倍",
+                  "sharding zero2 不能与 pipeline_parallel 同用", "colour 不是模型的字段"):
+        assert words in done.stdout, words
+    assert "must be" not in done.stdout and "Traceback" not in done.stdout
+
+
 def test_without_a_model_it_says_what_to_give(site):
     done = site.play("plan", inventory=False)
     assert done.returncode == 2 and "gpu_audit_model is missing" in done.stdout and "Traceback" not in done.stdout
@@ -108,7 +134,7 @@ def test_the_filter_and_the_role_give_the_same_plan(site):
       ignore_errors: true
       register: wrong
     - ansible.builtin.assert:
-        that: wrong is failed and 'parameters must be' in wrong.msg
+        that: wrong is failed and wrong.msg.split('parameters must be') | length == 2
 """)
     done = site.play(own, "-e", "@model.yml", inventory=False)
     assert done.returncode == 0, done.stdout

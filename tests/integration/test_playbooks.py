@@ -126,6 +126,15 @@ def test_where_there_is_no_host_nothing_passes(site, playbook, hosts, arguments)
     assert not site.output.exists()
 
 
+def test_a_play_of_ones_own_with_the_gate_needs_the_lookup_to_fail_without_hosts(site):
+    """As roles/gate/README.md says."""
+    site.inventory({})
+    play = "- hosts: %s\n  gather_facts: false\n  roles: [trainops.gpu_audit.gate]\n"
+    assert site.play(site.own_play(play % "all")).returncode == 0
+    done = site.play(site.own_play(play % "\"{{ query('trainops.gpu_audit.play_hosts', 'all') }}\""))
+    assert done.returncode != 0 and "no host to audit" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize("look", ["--syntax-check", "--list-hosts", "--list-tasks", "--list-tags"])
 def test_looking_at_a_playbook_needs_no_host(site, look):
     site.inventory({})

@@ -258,3 +258,23 @@ def test_mistakes_are_told_in_the_language_of_the_report_whenever_it_is_made(sit
     assert again(site, "-e", "gpu_audit_language=en").returncode == 0
     reasons = {host["name"]: host["reason"] for host in site.report()["hosts"]}
     assert "gpu_count must be a whole number" in reasons["b"] and "is no check of the policy" in reasons["c"]
+
+
+def test_a_run_that_is_not_there_is_said_in_chinese_by_all_three(site):
+    site.inventory({"a": LOCAL})
+    spoken = ("-e", "gpu_audit_language=zh", "-e", "gpu_audit_run=none")
+    assert "中没有运行 'none'；其中尚无任何运行" in again(site, *spoken).stdout
+    for role, tasks in (("report", "render"), ("gate", "main")):
+        own = site.own_play("- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.import_role:\n"
+                            "        name: trainops.gpu_audit.%s\n        tasks_from: %s\n        rolespec_validate: false\n" % (role, tasks))
+        done = site.play(own, *spoken)
+        assert done.returncode == 2 and "中没有运行 'none'；其中尚无任何运行" in done.stdout, done.stdout
+
+
+def test_the_gate_speaks_the_language_of_the_report(site):
+    site.inventory({"a": LOCAL}, {"gpu_audit_language": "zh"})
+    site.play("audit")
+    own = site.own_play("- hosts: all\n  gather_facts: false\n  roles: [trainops.gpu_audit.gate]\n")
+    said = "".join(site.play(own).stdout.split())
+    assert "准入检查以已保存的运行" in said, said
+    assert "'x' 不是准入级别；可用 fail, unproven, warn" in site.play("gate", "-e", "gpu_audit_gate=x").stdout

@@ -10,6 +10,7 @@ from __future__ import annotations
 import configparser
 import contextlib
 import fcntl
+import glob
 import hashlib
 import os
 import pathlib
@@ -78,6 +79,15 @@ def choose_python(environ=None):
         seen.append("%s is %s" % (program, version[2]))
     raise ToolError("no Python 3.10 or newer for the controller (%s). Install one and name it: make audit PYTHON=python3.12. "
                     "The audited hosts need only Python 3.7." % ("; ".join(seen) or "%s does not run" % candidates[0]))
+
+
+def find_python(version):
+    """A Python program of this minor version, None where there is none: on the PATH, or one of pyenv's."""
+    for candidate in [shutil.which("python" + version)] + sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/%s.*/bin/python" % version)), reverse=True):
+        found = python_version(candidate) if candidate else None
+        if found is not None and "%d.%d" % found[:2] == version:
+            return candidate, found
+    return None
 
 
 def controller_requirements(version):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import pathlib
 import re
@@ -34,15 +33,6 @@ MATRIX = (
 )
 LAB_BASES = ("bookworm", "trixie", "bullseye")
 HOST_PYTHONS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
-
-
-def find_python(version):
-    """A Python program of this minor version, None where there is none: on the PATH, or one of pyenv's."""
-    for candidate in [find_program("python" + version)] + sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/%s.*/bin/python" % version)), reverse=True):
-        found = environment.python_version(candidate) if candidate else None
-        if found is not None and "%d.%d" % found[:2] == version:
-            return candidate, found
-    return None
 
 
 def venv(name, requirements, chosen=None):
@@ -123,7 +113,7 @@ def pythons(step):
         return skipped(step, "no tests of the host side")
     outcomes = []
     for version in HOST_PYTHONS:
-        found = find_python(version)
+        found = environment.find_python(version)
         if found is None:
             outcomes.append(Outcome(0, 0, 1, ["skipped: pythons: no Python %s on this machine" % version]))
             continue
@@ -204,7 +194,7 @@ def path_of_pythons(path):
     links = CACHE / "pythons"
     links.mkdir(parents=True, exist_ok=True)
     for version in HOST_PYTHONS:
-        found, link = find_python(version), links / ("python" + version)
+        found, link = environment.find_python(version), links / ("python" + version)
         if link.is_symlink():
             link.unlink()
         if found is not None:
@@ -242,7 +232,7 @@ def matrix(step):
     for title, version, requirements in MATRIX:
         if requirements == environment.controller_requirements(main_version).name:
             continue
-        found = find_python(version)
+        found = environment.find_python(version)
         if found is None:
             outcomes.append(Outcome(0, 0, 1, ["skipped: matrix: no Python %s on this machine for %s" % (version, title)]))
             continue

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import types
 
 import pytest
@@ -12,8 +13,14 @@ import pytest
 pytest.importorskip("ansible")
 from ansible.errors import AnsibleError  # noqa: E402
 from ansible.parsing.dataloader import DataLoader  # noqa: E402
+from ansible.plugins.action import ActionBase  # noqa: E402
 from ansible.template import Templar  # noqa: E402
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge  # noqa: E402
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (  # noqa: E402
+    ansible_edge,
+    edge_action,
+    run_directory,
+    run_pointer,
+)
 
 
 class Text(str):
@@ -101,3 +108,60 @@ def test_a_warning_can_not_give_the_terminal_orders():
     said = []
     ansible_edge.warn(types.SimpleNamespace(warning=said.append), "of \x1b[31m\x1b]0;title\x07 a\u202e host\nand more " + "x" * 5000)
     assert "\x1b" not in said[0] and "\u202e" not in said[0] and "\n" not in said[0] and len(said[0]) <= 1000
+
+
+class Said(edge_action.EdgeAction):
+    """An action whose answer is handed in: a dictionary, or an error to raise."""
+
+    def __init__(self, outcome, display):
+        self.outcome, self._display, self._loader = outcome, display, DataLoader()
+        self._templar = Templar(self._loader, variables={})
+
+    def answer(self, task_vars):
+        """What was handed in."""
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+@pytest.fixture
+def process(tmp_path, monkeypatch):
+    """An Ansible process of its own, with -e as the test says."""
+    extra = {}
+    monkeypatch.setattr(edge_action.ansible_edge, "process_tmp", lambda: str(tmp_path))
+    monkeypatch.setattr(edge_action.ansible_edge, "extra_vars", lambda loader: extra)
+    monkeypatch.setattr(ActionBase, "run", lambda self, tmp=None, task_vars=None: {"invocation": {"x": 1}})
+    return types.SimpleNamespace(tmp=str(tmp_path), extra=extra)
+
+
+def test_an_action_changes_nothing_and_ends_with_one_line(process):
+    assert Said({"msg": "done"}, None).run() == {"changed": False, "msg": "done"}
+    for error in (ValueError("gpu_audit_gate: 'x' is no gate;\nuse one of fail"), run_directory.RunDirectoryError("x\ny")):
+        result = Said(error, None).run()
+        assert result["failed"] and result["changed"] is False and "\n" not in result["msg"]
+    with pytest.raises(KeyError):
+        Said(KeyError("a mistake in the code is no sentence"), None).run()
+
+
+def test_the_language_is_what_e_says_then_the_runs_then_the_hosts(process):
+    action = Said(ValueError("gpu_audit_gate: 'x' is no gate; use one of fail"), None)
+    assert action.language({}) == "en" and action.language({"gpu_audit_language": "zh"}) == "zh"
+    run_pointer.keep_judged(process.tmp, {"language": "zh"}, {})
+    assert action.language({"gpu_audit_language": "en"}) == "zh" and "不是准入级别" in action.run(None, {})["msg"]
+    process.extra["gpu_audit_language"] = "en"
+    assert action.language({}) == "en"
+    process.extra["gpu_audit_language"] = "de"
+    assert action.language({}) == "en"
+
+
+def test_a_warning_is_said_in_the_runs_language(process):
+    said = []
+    process.extra["gpu_audit_language"] = "zh"
+    Said({}, types.SimpleNamespace(warning=said.append)).warn("/x/latest is not a symbolic link, so it was left alone", {})
+    assert said == ["/x/latest 不是符号链接，未作改动"]
+
+
+@pytest.mark.parametrize("name", ["gate", "judge", "plan", "render", "storage_benchmark", "workload_probe"])
+def test_every_action_but_collect_is_one(name):
+    module = importlib.import_module("ansible_collections.trainops.gpu_audit.plugins.action." + name)
+    assert issubclass(module.ActionModule, edge_action.EdgeAction) and "run" not in vars(module.ActionModule)

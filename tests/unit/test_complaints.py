@@ -13,7 +13,6 @@ import test_collecting
 import test_policy
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     collecting,
-    complaint_texts,
     complaints,
     expected,
     policy,
@@ -30,7 +29,7 @@ def chinese(sentence):
     return said
 
 
-@pytest.mark.parametrize("english, translated", complaint_texts.TABLE)
+@pytest.mark.parametrize("english, translated", complaints.table())
 def test_both_languages_have_the_same_placeholders(english, translated):
     names = re.findall(r"\{(\w+)\*?\}", english.replace("{{", "").replace("}}", ""))
     assert sorted(names) == sorted(re.findall(r"\{(\w+)\}", translated.replace("{{", "").replace("}}", "")))

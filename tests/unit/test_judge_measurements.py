@@ -248,3 +248,14 @@ def test_a_failed_test_says_why():
     storage["error"] = "fio: not found"
     finding = judging.finding(judging.judged(document, inputs), "storage.read_headroom_ratio")
     assert finding["status"] == "unknown" and "fio: not found" in finding["message"]
+
+
+@pytest.mark.parametrize("target, message", [
+    ("/data", "failed: no room"), ("/data/dataset", "failed: no room"), ("/scratch", "has not been run")])
+def test_a_failure_is_shown_where_it_is_of_the_forms_path(target, message):
+    document, inputs = measured()
+    storage = next(entry for entry in document["measurements"] if entry["module"] == "storage_benchmark")
+    del storage["result"]
+    storage.update(error="no room", target=target)
+    finding = judging.finding(judging.judged(document, inputs), "storage.read_headroom_ratio")
+    assert finding["status"] == "unknown" and message in finding["message"]

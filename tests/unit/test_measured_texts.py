@@ -30,39 +30,56 @@ def test_no_field_name_and_the_moment_in_every_complaint(language):
         assert "2026-11-29 12:10 UTC" in finding["message"], finding
 
 
-@pytest.mark.parametrize("check, words", [
-    ("storage.read_headroom_ratio", "0.16×; required: ≥ 1×. Small files are read at 858 MiB/s where the GPUs take 5.36 GiB/s. Measured"),
-    ("storage.checkpoint_stall_fraction", "Checkpoints are written at 334 MiB/s, so one takes 2 min 3 s of every 30 min."),
-    ("vram.peak_fraction", "GPU 0 peaked at 68.8 GiB of 79.1 GiB usable."),
-    ("workload.data_side", "The GPUs were busy 36.2 % of the time (from 23 % to 53 %); the job waited for data 47 % of it"),
-    ("workload.capped", "GPU 0: heat, 41 % of the time"),
-    ("vram.left_over_fraction", "GPU 0: 3.00 GiB held by others"),
-    ("memory.swap_bytes_per_second", "154 MiB/s; required: ≤ 1.00 MiB/s. Measured"),
-    ("scaling.efficiency_fraction", "8 GPUs: 3 min 51 s, 3.46 times as fast (43.3 % each)"),
-    ("storage.benchmark_differences", "small_files: blocks of 117 KiB where the form says 1.00 MiB; "),
-])
+@pytest.mark.parametrize(
+    "check, words",
+    [
+        (
+            "storage.read_headroom_ratio",
+            "0.16×; required: ≥ 1×. Small files are read at 858 MiB/s where the GPUs take 5.36 GiB/s. Measured",
+        ),
+        ("storage.checkpoint_stall_fraction", "Checkpoints are written at 334 MiB/s, so one takes 2 min 3 s of every 30 min."),
+        ("vram.peak_fraction", "GPU 0 peaked at 68.8 GiB of 79.1 GiB usable."),
+        ("workload.data_side", "The GPUs were busy 36.2 % of the time (from 23 % to 53 %); the job waited for data 47 % of it"),
+        ("workload.capped", "GPU 0: heat, 41 % of the time"),
+        ("vram.left_over_fraction", "GPU 0: 3.00 GiB held by others"),
+        ("memory.swap_bytes_per_second", "154 MiB/s; required: ≤ 1.00 MiB/s. Measured"),
+        ("scaling.efficiency_fraction", "8 GPUs: 3 min 51 s, 3.46 times as fast (43.3 % each)"),
+        ("storage.benchmark_differences", "small_files: blocks of 117 KiB where the form says 1.00 MiB; "),
+    ],
+)
 def test_a_complaint_says_what_was_seen(check, words):
     assert words.lower() in messages_of(measured_samples.troubled(), "en")[check]["message"].lower()
 
 
-@pytest.mark.parametrize("check, words", [
-    ("storage.read_headroom_ratio", "小文件读取 858 MiB/s，GPU 需要 5.36 GiB/s。测于 2026-11-29 12:10 UTC，快速初测，4 台主机同时读取。"),
-    ("storage.checkpoint_stall_fraction", "检查点写入 334 MiB/s，单个耗时 2 分钟 3 秒，每 30 分钟写一次。"),
-    ("vram.peak_fraction", "GPU 0 峰值 68.8 GiB（可用 79.1 GiB）。"),
-    ("scaling.efficiency_fraction", "8 个 GPU：3 分钟 51 秒，加速 3.46 倍（效率 43.3 %）"),
-])
+@pytest.mark.parametrize(
+    "check, words",
+    [
+        (
+            "storage.read_headroom_ratio",
+            "小文件读取 858 MiB/s，GPU 需要 5.36 GiB/s。测于 2026-11-29 12:10 UTC，快速初测，4 台主机同时读取。",
+        ),
+        ("storage.checkpoint_stall_fraction", "检查点写入 334 MiB/s，单个耗时 2 分钟 3 秒，每 30 分钟写一次。"),
+        ("vram.peak_fraction", "GPU 0 峰值 68.8 GiB（可用 79.1 GiB）。"),
+        ("scaling.efficiency_fraction", "8 个 GPU：3 分钟 51 秒，加速 3.46 倍（效率 43.3 %）"),
+    ],
+)
 def test_a_complaint_in_chinese(check, words):
     assert words in messages_of(measured_samples.troubled(), "zh")[check]["message"]
 
 
-@pytest.mark.parametrize("language, quick, buffered, superlinear", [
-    ("en", "quick first look", "(buffered)", "super-linear: suspect caches or a cold first run"),
-    ("zh", "快速初测", "（buffered）", "超线性：疑似缓存影响，或最少 GPU 的首次运行未预热")])
+@pytest.mark.parametrize(
+    "language, quick, buffered, superlinear",
+    [
+        ("en", "quick first look", "(buffered)", "super-linear: suspect caches or a cold first run"),
+        ("zh", "快速初测", "（buffered）", "超线性：疑似缓存影响，或最少 GPU 的首次运行未预热"),
+    ],
+)
 def test_what_passes_says_what_its_measurement_is(language, quick, buffered, superlinear):
     def change(probe, storage):
         storage["quick"] = True
         storage["jobs"]["dataset_read"]["buffered_label"] = "buffered"
         probe["scaling"]["seconds"] = {"1": 800, "2": 350}
+
     found = messages_of(measured_samples.host(change=change), language)
     headroom = found["storage.read_headroom_ratio"]
     assert headroom["status"] == "pass" and quick in headroom["message"] and buffered in headroom["message"]
@@ -76,6 +93,7 @@ def test_out_of_memory_is_named(label, language):
         storage["cached"] = True
         for job in storage["jobs"].values():
             job["buffered_label"] = label
+
     found = messages_of(measured_samples.host(change=change), language)
     assert found["storage.read_headroom_ratio"]["status"] == "unknown"
     assert found["storage.read_headroom_ratio"]["message"].startswith(label)
@@ -90,7 +108,9 @@ def test_other_evidence_is_left_alone():
 
 
 @pytest.mark.parametrize("value", [None, "x", 10**400, float("nan"), float("inf"), -1, 1e308, [], {"a": 1}, "<b>\n\u202e"])
-@pytest.mark.parametrize("what", ["needed_bytes_per_second", "checkpoint_seconds", "GPU 0", "8 GPU: x s, y x", "small_files quick", "error"])
+@pytest.mark.parametrize(
+    "what", ["needed_bytes_per_second", "checkpoint_seconds", "GPU 0", "8 GPU: x s, y x", "small_files quick", "error"]
+)
 @pytest.mark.parametrize("metric", ["", "storage.benchmark_differences", "scaling.efficiency_fraction"])
 def test_odd_evidence_makes_no_traceback(metric, what, value):
     evidence = [{"what": what, "value": value, "source": "workload_probe ?"}]

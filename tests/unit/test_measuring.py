@@ -8,10 +8,12 @@ import datetime
 import json
 import os
 import pathlib
+import re
 
 import pytest
 import yaml
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measurement_store, measuring, run_directory
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe_outcome
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measurement_store, measuring, measuring_texts, run_directory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -80,6 +82,13 @@ def test_what_a_job_says_it_will_do_is_announced():
     plan = measuring.plan_of({"plan": {"seconds": 240, "bytes_written": 16 * 2**30, "notes": ["a quick look"]}})
     line = measuring.announcement("gpu-01", "storage_benchmark", "/data", plan)
     assert line == "gpu-01: storage_benchmark in /data: at most 4 min, writes up to 16.0 GiB; a quick look"
+
+
+def test_what_a_job_says_it_will_do_is_announced_in_chinese():
+    plan = measuring.plan_of({"plan": {"seconds": 90, "bytes_read": 2**30, "notes": ["ends after 30 iterations", "a tool's own words"]}})
+    line = measuring.announcement("gpu-01", "storage_benchmark", "/data", plan, "zh")
+    assert line == "gpu-01：storage_benchmark（/data）：最多 90 秒，最多读取 1.00 GiB；30 次迭代后结束；a tool's own words"
+    assert measuring.announcement("gpu-01", "workload_probe", "python3", plan, "en").startswith("gpu-01: workload_probe of python3: at most 90 s")
 
 
 @pytest.mark.parametrize("plan", [None, {}, {"seconds": "long"}, {"seconds": True}, {"seconds": -1}])
@@ -186,6 +195,24 @@ def test_a_summary_is_told_in_one_line():
     why = {"outcome": "not_started", "error": "no such program: trian", "iterations": 0, "notes": ["GPUs not sampled", "a second"]}
     assert measuring.told(why) == "outcome not_started, error no such program: trian, iterations 0, notes GPUs not sampled; a second"
     assert measuring.told({"outcome": "completed", "notes": []}) == "outcome completed"
+
+
+def test_a_summary_is_told_in_chinese():
+    summary = {"read_bytes_per_second": 3 << 29, "data_wait_fraction": 0.25, "outcome": "completed", "buffered_label": "cached", "quick": True}
+    assert measuring.told(summary, "zh") == "读取 1.50 GiB/s，等待数据 25 %，结局 正常完成，标注为缓存速度，快速初测"
+    why = {"outcome": "not_started", "exit_code": None, "error": "chdir: /x is no folder: give the one that the command runs in",
+           "notes": ["the driver doesn't tell which processes hold VRAM"]}
+    assert measuring.told(why, "zh") == "结局 未启动，错误 chdir：/x 不是目录：请给出命令运行所在的目录，备注 驱动没有给出占用显存的进程"
+    assert measuring.told({}, "zh") == "没有数据"
+
+
+def test_every_figure_of_a_summary_has_its_chinese():
+    pytest.importorskip("ansible.plugins.action")
+    from ansible_collections.trainops.gpu_audit.plugins.action import storage_benchmark, workload_probe
+
+    for key in (*storage_benchmark.ActionModule.SUMMARY, *workload_probe.ActionModule.SUMMARY):
+        assert re.search("[\u4e00-\u9fff]", measuring.told({key: 1}, "zh")), key
+    assert set(measuring_texts.WORDS["outcome"]) == set(probe_outcome.OUTCOMES)
 
 
 def test_the_line_of_a_probe_says_why():

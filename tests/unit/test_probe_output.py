@@ -356,3 +356,17 @@ def test_a_file_that_another_takes_the_place_of_is_read_from_its_start(tmp_path)
     other.write_text("a longer first line\nsecond\n")
     other.rename(path)
     assert follower.read() == ["a longer first line", "second"] and follower.count == 2 and follower.why is None
+
+
+def test_an_expression_that_is_slow_on_every_line_is_given_up_for_good():
+    progress, line = probe_output.Progress(r"(a+)b|step"), "a" * 1500
+    progress._spent = probe_output.ALL_CPU_SECONDS + 1
+    progress.line("step", 100.0)
+    assert progress.iterations == 1 and progress.iteration_pattern is None and "took too much processor time" in progress.notes[0]
+    progress.line("step", 101.0)
+    assert progress.iterations == 1 and len(progress.notes) == 1
+    patient = probe_output.Progress(r"(a+)b|step")
+    patient.line(line, 0.0)
+    patient._spent = probe_output.ALL_CPU_SECONDS + 1
+    patient.line("step", 100.0)
+    assert patient.iterations == 1 and patient.iteration_pattern is not None

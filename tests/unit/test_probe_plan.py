@@ -86,6 +86,8 @@ def warned(tmp_path, **options):
 def test_what_nothing_will_count_is_said_before(tmp_path, options, words):
     notes = warned(tmp_path, **options)
     assert notes == [] if words is None else len(notes) == 1 and words in notes[0] and "gpu_audit_probe.py" in notes[0]
+    announced = probe.plan({"argv": ["x"], "chdir": str(tmp_path), **options}, gpus(8))["notes"]
+    assert ("ends after 30 iterations" in announced) is ("iterations" in options and words is None)
 
 
 @pytest.mark.parametrize("place, options", [

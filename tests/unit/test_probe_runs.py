@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import probing
 import pytest
 from probing import HELPER, TOTAL, Lab, needs_compiler
 
@@ -131,6 +133,8 @@ def test_only_visible_gpus_are_in_the_result_but_all_in_the_machine_s_list(lab):
     lab.scenario(count=2)
     answer = lab.run([sys.executable, "-c", "pass"], environment={"CUDA_VISIBLE_DEVICES": "1"})
     assert [gpu["index"] for gpu in answer["measurement"]["gpus"]] == [1] and len(answer["gpu_uuids"]) == 2
+    assert "CUDA_VISIBLE_DEVICES leaves 1 of 2 GPUs to the command" in answer["measurement"]["notes"]
+    assert not lab.run([sys.executable, "-c", "pass"], environment={"CUDA_VISIBLE_DEVICES": "1,0"})["measurement"]["notes"]
 
 
 def test_clock_events_sm_activity_and_mig(lab):
@@ -170,7 +174,7 @@ def test_a_flood_of_output_is_passed_by_and_its_end_kept(lab):
     code = "yes step 1 | head -c 30000000; echo; echo CUDA out of memory >&2; exit 1"
     result = lab.run(["/bin/sh", "-c", code], iteration_pattern="step")["measurement"]
     assert result["outcome"] == "oom_cuda" and result["out_of_memory"]["line"] == "CUDA out of memory"
-    assert any("were not looked at" in note for note in result["notes"]) and 0 < result["iterations"] < 2000000
+    assert any("were not looked at" in note for note in result["notes"]) and 0 < result["iterations"] < 600000
 
 
 def test_a_watch_that_is_told_to_end_gives_no_measurement(lab):
@@ -254,6 +258,7 @@ def sleeping(root):
 def test_a_command_that_can_t_start_says_why_and_what_to_do(lab, options, words):
     result = lab.run(**options)["measurement"]
     assert result["outcome"] == "not_started" and words in result["error"]
+    assert result["read_bytes"] is result["read_bytes_per_second"] is result["host_read_bytes"] is None
     assert "Errno" not in result["error"] and "Error:" not in result["error"] and "No such file" not in result["error"]
 
 
@@ -392,3 +397,53 @@ def test_the_host_s_log_holds_neither_arguments_nor_environment(monkeypatch):
     monkeypatch.setattr(workload_probe._Module, "log", lambda self, msg, log_args=None: said.append("%s %s" % (msg, log_args)))
     module._log_invocation()
     assert "chdir=/w" in said[0] and "hunter2" not in said[0] and module.argument_spec == workload_probe.ARGUMENTS
+
+
+def listed(lab):
+    code = "import json\nfrom gpu_audit_utils.measure import probe_plan\nprobe_plan.COUNT_SECONDS = 3.0\nprint(json.dumps(probe_plan.listed_gpus()))"
+    return json.loads(subprocess.run([sys.executable, "-c", code], env=lab.environment(), capture_output=True, text=True, check=True).stdout)
+
+
+def test_gpus_are_counted_without_running_anything_whatever_the_driver_does(lab):
+    lab.scenario(count=2)
+    assert [gpu["index"] for gpu in listed(lab)["gpus"]] == [0, 1] and listed(lab)["error"] is None
+    path = lab.folder / "scenario.conf"
+    text = path.read_text()
+    path.write_text(text.replace("[system]", "[system]\ninit = !HANG"))
+    assert listed(lab) == {"gpus": [], "error": "no answer within 3 s"}
+    path.unlink()
+    assert listed(lab) == {"gpus": [], "error": "Driver Not Loaded"}
+
+
+@pytest.mark.parametrize("code, exit_code, tail", [
+    ("import os, time; print('said', flush=True); os.close(1); os.close(2); time.sleep(1); os._exit(5)", 5, "said\n"),
+    ("import os\nfor _ in range(20): os.write(1, os.urandom(60000))\nos.write(2, b'end')", 0, "end"),
+    ("import os\nfor _ in range(3): os.write(1, b'a' * 1000000)\nos.write(1, b'end')", 0, "aend"),
+    ("import sys; print(len(sys.argv))", 0, "10001\n")])
+def test_output_of_any_kind_does_no_harm(lab, code, exit_code, tail):
+    words = ["word%d" % number for number in range(10000)] if "argv" in code else []
+    result = lab.run([sys.executable, "-c", code, *words], iteration_pattern=r"[0-9]{5}zzzzzz", timeout_seconds=40)["measurement"]
+    assert (result["outcome"], result["exit_code"]) == ("failed" if exit_code else "completed", exit_code)
+    assert result["output_tail"].endswith(tail) and result["iterations"] is None
+
+
+def test_json_lines_of_any_kind_do_no_harm(lab):
+    lines = ['{"iteration": 1, "seconds": NaN}', '{"iteration": 2, "seconds": 1e400, "data_seconds": -Infinity}', "{broken", "\\x00\\x00", "[]",
+             '{"iteration": 3, "seconds": %s}' % ("9" * 6000), '{"memory_peak_bytes": 1e300}', '{"iteration": 4, "seconds": 0.5}']
+    # The last one without an end.
+    code = "import os; open(os.environ['GPU_AUDIT_PROBE_FILE'], 'ab').write(b'%s')" % "\\n".join(lines)
+    result = lab.run([sys.executable, "-c", code])["measurement"]
+    assert result["outcome"] == "completed" and result["iterations"] in (3, 4) and result["framework_peak_bytes"] is None
+    assert any("are no JSON objects" in note for note in result["notes"])
+
+
+def test_a_command_that_ends_its_watch_gives_one_sentence(lab):
+    assert "ended without an answer" in lab.run(["/bin/sh", "-c", "kill -9 $PPID; sleep 300"])["probe_error"]
+
+
+def test_a_folder_for_temporary_files_that_can_t_be_made_is_said(lab, monkeypatch):
+    environment = lab.environment()
+    monkeypatch.setattr(lab, "environment", lambda: dict(environment, TMPDIR="/proc/no"))
+    code = "import tempfile; tempfile.tempdir = '/proc/no'\n"
+    monkeypatch.setattr(probing, "RUN", code + probing.RUN)
+    assert "no folder for temporary files can be made" in lab.run(["/bin/true"])["probe_error"]

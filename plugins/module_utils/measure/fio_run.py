@@ -56,7 +56,8 @@ def version(fio, os_release="", run=run_program):
         ended = "was ended by %s" % signal_name(-done.rc) if done.rc < 0 else "ended with status %d" % done.rc
         raise NoFio("%s --version %s: %s. %s" % (fio, ended, _line(done.stderr + "\n" + done.stdout) or "it said nothing", _OTHER))
     if not found:
-        raise NoFio("%s is not fio: asked for its version it says %s. %s" % (fio, _line(done.stdout + "\n" + done.stderr) or "nothing", _OTHER))
+        said = _line(done.stdout + "\n" + done.stderr) or "nothing"
+        raise NoFio("%s is not fio: asked for its version it says %s. %s" % (fio, said, _OTHER))
     if int(found.group(2)) < OLDEST_MAJOR:
         raise NoFio("fio %s is too old, %d.0 or newer is needed. %s" % (found.group(1), OLDEST_MAJOR, how))
     return found.group(1)

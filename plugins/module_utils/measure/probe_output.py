@@ -19,6 +19,8 @@ MAX_LINE, MAX_TIMES = 8192, 20000
 LARGEST = 1e18
 # A regular expression may need exponential time; one line may take this much of the processor's.
 LINE_CPU_SECONDS = 0.5
+# All lines together may take this much, and a share of the time since the first: else a slow expression holds up the watch and the command.
+ALL_CPU_SECONDS, ALL_CPU_SHARE = 5.0, 0.1
 # Frameworks name themselves when they start.
 FRAMEWORK_LINES = 5000
 UNITS = {"bytes": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "mb": 10 ** 6, "gb": 10 ** 9}
@@ -129,6 +131,7 @@ class Progress(object):
         # What tells whether an iteration would have been noticed: a loop that says it began, lines that come again and again.
         self.begun, self.repetition = False, Repetition()
         self.notes, self._matching_since = [], None
+        self._spent, self._first_line = 0.0, None
 
     def interrupt_slow(self, *_signal):
         """For a timer's signal: ends the matching of a line that has taken too long. Python looks for signals while it matches."""
@@ -136,15 +139,21 @@ class Progress(object):
             self._matching_since = None
             raise TooSlow()
 
-    def _matches(self, name, text):
+    def _matches(self, name, text, moment):
         """The matches of one of the caller's expressions in a line; one that is too slow is given up for good."""
         pattern = getattr(self, name)
         if pattern is None:
             return []
+        began = time.process_time()
         try:
-            self._matching_since = time.process_time()
+            self._matching_since = began
             found = list(pattern.finditer(text))
             self._matching_since = None
+            self._spent += time.process_time() - began
+            if self._spent > ALL_CPU_SECONDS + ALL_CPU_SHARE * (moment - self._first_line):
+                setattr(self, name, None)
+                self.notes.append("%s took too much processor time (with the other expressions %.1f s): no further line was compared with it. "
+                                  "Write it simpler, or let the command print less" % (name, self._spent))
             return found
         except TooSlow:
             setattr(self, name, None)
@@ -178,15 +187,16 @@ class Progress(object):
         """One line of output. -> whether it was progress."""
         found = False
         self.printed += 1
-        for match in self._matches("iteration_pattern", text):
+        self._first_line = moment if self._first_line is None else self._first_line
+        for match in self._matches("iteration_pattern", text, moment):
             groups = match.groupdict()
             milliseconds = number(groups.get("milliseconds"))
             seconds = number(groups.get("seconds")) if milliseconds is None else milliseconds / 1000.0
             self._iteration(moment, seconds, number(groups.get("data_seconds")), None, "output")
             found = True
-        for match in self._matches("epoch_pattern", text)[:1]:
+        for match in self._matches("epoch_pattern", text, moment)[:1]:
             self._epoch(moment, number(match.groupdict().get("seconds")))
-        for match in self._matches("memory_pattern", text):
+        for match in self._matches("memory_pattern", text, moment):
             (unit, value), = match.groupdict().items()
             value = number((value or "").replace(",", ""))
             if value is not None:

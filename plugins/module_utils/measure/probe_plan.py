@@ -92,14 +92,13 @@ def gpus_text(count):
 
 def _list_gpus():
     """{"gpus": [{"index", "uuid", "mig_uuid", "name"}], "error": None or the driver's words}"""
-    from ..sources.gpu_record import error_text
     from ..sources.nvml_ctypes import Binding
-    from .sampler_gpu import open_devices
+    from .sampler_gpu import driver_words, open_devices
     try:
         devices = open_devices(Binding())[0]
     except Exception as error:  # pylint: disable=broad-except
         # No library, no driver, no right: the words are told.
-        return {"gpus": [], "error": error_text(error)}
+        return {"gpus": [], "error": driver_words(error)}
     return {"gpus": [{name: device.about[name] for name in ("index", "uuid", "mig_uuid", "name")} for device in devices], "error": None}
 
 
@@ -174,7 +173,7 @@ def plan(given, listed=None):
     once = min(options["timeout_seconds"], options["run_seconds"] or options["timeout_seconds"]) + options["grace_seconds"] + SPARE_SECONDS
     counts, left_out = counts_to_run(options, listed) if options["gpu_counts"] else ([], [])
     notes = [_uncounted(options)]
-    if options["iterations"]:
+    if options["iterations"] and not notes[0]:
         notes.append("ends after %d iterations" % options["iterations"])
     if counts:
         notes.append("runs on %s GPUs, one after the other" % ", ".join("%d" % count for count in counts))

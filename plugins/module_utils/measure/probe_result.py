@@ -15,6 +15,13 @@ WARM_UP = 1
 NEEDED_FOR_WARM_UP = 5
 # Later than this an out-of-memory without a counted iteration is not called one at the start: the output may only not tell of iterations.
 AT_START_SECONDS = 120.0
+# The library's functions, for people.
+_READINGS = {
+    "nvmlDeviceGetMemoryInfo": "memory", "nvmlDeviceGetUtilizationRates": "utilisation", "nvmlDeviceGetPowerUsage": "power",
+    "nvmlDeviceGetCurrentClocksEventReasons": "what holds clocks down", "nvmlDeviceGetCurrentClocksThrottleReasons": "what holds clocks down",
+    "nvmlDeviceGetEncoderUtilization": "use of the encoder", "nvmlDeviceGetComputeRunningProcesses": "list of processes",
+    "nvmlDeviceGetGraphicsRunningProcesses": "list of graphics processes", "nvmlDeviceGetTemperature": "temperature", "nvmlDeviceGetUUID": "uuid",
+    "nvmlDeviceGetName": "name"}
 
 
 def iteration_figures(progress):
@@ -119,7 +126,9 @@ def build(watch, hello, seen, facts):
         "window_seconds": round(window.seconds, 1),
         "out_of_memory": _out_of_memory(outcome, progress, kills, where, seconds, watch.oom_after)}
     result.update(figures)
-    result.update(_read_figures(summary, facts, watch.output.total))
+    reads = _read_figures(summary, facts, watch.output.total)
+    # What was read until a command turned out not to start is the probe's own.
+    result.update(reads if not seen["error"] else dict.fromkeys(reads))
     result.update({
         "gpus": gpus, "leftovers": summary.leftovers(),
         "framework": progress.framework, "framework_peak_bytes": progress.framework_peak,
@@ -193,7 +202,9 @@ def uncounted(options, progress, follower):
 
 def _notes(watch, hello, seen, summary, visible):
     options, progress, notes = watch.options, watch.progress, []
-    if seen["left_running"]:
+    if seen["left_running"] == 1:
+        notes.append("a process was still running when the command ended, and was ended")
+    elif seen["left_running"]:
         notes.append("%d processes were still running when the command ended, and were ended" % seen["left_running"])
     if seen["left"]:
         notes.append("processes that not even SIGKILL ends: %s" % ", ".join("%d" % pid for pid in seen["left"][:20]))
@@ -203,7 +214,7 @@ def _notes(watch, hello, seen, summary, visible):
         notes.append("%d lines of the progress files are no JSON objects" % progress.bad_lines)
     if progress.cuda_oom and seen["exit_code"] == 0:
         notes.append("the command went on after an allocation failed: %s" % clean_text(progress.cuda_oom, 200))
-    if visible is not None and hello["gpus"]:
+    if visible is not None and len(visible) < len(hello["gpus"]):
         notes.append("CUDA_VISIBLE_DEVICES leaves %d of %d GPUs to the command" % (len(visible), len(hello["gpus"])))
     if summary.longest > options["interval_seconds"]:
         notes.append("sampled every %g s instead of %g s to keep the sampler below 1 %% of a core"
@@ -213,7 +224,7 @@ def _notes(watch, hello, seen, summary, visible):
     for about in hello["gpus"]:
         for name, words in sorted(about["errors"].items()):
             if name != "sm_activity":
-                notes.append("GPU %d: %s: %s" % (about["index"], name, words))
+                notes.append("GPU %d: %s isn't known: %s" % (about["index"], _READINGS.get(name, name), words))
     if any(before["processes_known"] is False for before in hello["before"]):
         notes.append("the driver doesn't tell which processes hold VRAM")
     return notes

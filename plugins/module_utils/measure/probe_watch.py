@@ -22,6 +22,8 @@ HELLO_SECONDS = 30.0
 LONGEST_WAIT = 0.5
 # A command may print more than can be looked at for next to nothing: bytes a second that are, and a reserve.
 OUTPUT_RATE, OUTPUT_BURST, OUTPUT_TAIL = 256 << 10, 4 << 20, 4000
+# A line costs as much as this many bytes, however short it is.
+LINE_WEIGHT = 24
 # Reading what is left of a progress file once the command has ended.
 REST_SECONDS = 5.0
 # After this many seconds without a sample the driver counts as silent.
@@ -263,13 +265,14 @@ class Watch(object):
                 return False
             if self.progress.iteration_pattern is None:
                 self.last_progress = now
-            if self.parsed + len(data) > OUTPUT_BURST + OUTPUT_RATE * (now - self.summary.started):
+            weight = len(data) + LINE_WEIGHT * (data.count(b"\n") + data.count(b"\r"))
+            if self.parsed + weight > OUTPUT_BURST + OUTPUT_RATE * (now - self.summary.started):
                 self.passed_by += len(data)
                 # There may have been iterations in it.
                 self.progress.repetition.seen = True
                 self.output.pass_by(data)
                 continue
-            self.parsed += len(data)
+            self.parsed += weight
             self._lines(self.output.feed(data), now, self.progress.line)
         return True
 

@@ -13,7 +13,7 @@ import json
 import os
 import time
 
-from ..sources.gpu_record import clean_text, error_text
+from ..sources.gpu_record import clean_text
 from ..sources.host_files import HostFiles
 from . import sampler_host
 
@@ -59,15 +59,15 @@ class Sampler(object):
     def open(self):
         """Opens the driver's library and says what is there. A driver that doesn't answer is told in the first line's `error`."""
         uuids, notes = [], []
+        from . import sampler_gpu
         try:
-            from . import sampler_gpu
             if self.api is None:
                 from ..sources.nvml_ctypes import Binding
                 self.api = Binding()
             self.devices, notes, uuids = sampler_gpu.open_devices(self.api)
         except Exception as error:  # pylint: disable=broad-except
             # No library, no driver, no right: the workload is watched all the same, and the words are told.
-            self.error = error_text(error)
+            self.error = sampler_gpu.driver_words(error)
         before = []
         for device in self.devices:
             used, slow = device.read(), device.read_slow()

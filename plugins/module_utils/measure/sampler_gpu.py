@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 
 from ..sources.gpu_record import clean_text, error_code, error_text, program_name
+from ..sources.nvml_ctypes import LIBRARY_NOT_FOUND
 
 # nvmlReturn_t: not supported, function not found, argument version mismatch, deprecated
 _UNSUPPORTED = (3, 13, 25, 26)
@@ -160,6 +161,13 @@ class Device(object):
         except Exception:  # pylint: disable=broad-except
             # Ended in the meantime, or another user's: an unnamed process is told as such.
             return None
+
+
+def driver_words(error):
+    """Why GPUs can't be read, in the driver's words, but for the library that isn't there."""
+    if error_code(error) == LIBRARY_NOT_FOUND:
+        return "no NVIDIA driver library (libnvidia-ml.so.1) is installed on this host"
+    return error_text(error)
 
 
 def open_devices(api):

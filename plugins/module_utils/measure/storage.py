@@ -88,7 +88,7 @@ def _said(place, jobs, made, options):
 
 # What is said of another test's folder in the same directory.
 _OTHERS = {
-    storage_folder.RUNNING: "another storage test runs in this directory now (%s); this one can't run beside it",
+    storage_folder.RUNNING: "another storage test runs in this directory now (%s)",
     storage_folder.DEAD: "a test that was killed left %s there; it is removed when this one runs",
     storage_folder.UNKNOWN: "%s lies there: a test of another machine or container runs there now, or left it; remove it when none does",
 }
@@ -109,7 +109,8 @@ def _make_way(options, place, folder):
                              % (place["path"], name))
         elif state == storage_folder.DEAD:
             gone = storage_folder.clear(place["path"], name)
-            notes.append("what a test that was killed had left, %s, %s" % (name, "was removed" if gone else "couldn't be removed: do it by hand"))
+            what = "was removed" if gone else "couldn't be removed: do it by hand"
+            notes.append("what a test that was killed had left, %s, %s" % (name, what))
     return notes
 
 
@@ -117,8 +118,8 @@ def _company(options, place, folder):
     """Notes on tests of others that lay beside ours at the end of it."""
     if (options.get("hosts_at_once") or 1) > 1:
         return []
-    return ["a test of another machine or container was in this directory at the same time, or left %s there: where it ran, the figures are "
-            "those of both together" % name for name, state in _others(place, folder.name) if state == storage_folder.UNKNOWN][:3]
+    return ["a test of another machine or container was in this directory at the same time, or left %s there: where it ran, the figures "
+            "are those of both together" % name for name, state in _others(place, folder.name) if state == storage_folder.UNKNOWN][:3]
 
 
 def identity(host=None):

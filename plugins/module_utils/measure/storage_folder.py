@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A folder of our own for the time of a test, and a watcher that removes it however the test ends.
 
-The folder's name says whose it is: .gpu-audit-storage-<machine>-<boot>-<namespace>-<process>-<its start>-<random>. So another test in the same directory
-sees, without any file that may be written late or half, whether that one runs here, has died, or belongs to another machine.
+The folder's name says whose it is: .gpu-audit-storage-<machine>-<boot>-<namespace>-<process>-<its start>-<random>. So another test in the
+same directory sees, without any file that may be written late or half, whether that one runs here, has died, or is another machine's.
 
 The watcher is a forked process in a session of its own. It holds one end of a pipe whose other end only the test holds: when that closes
 (the test is done, was killed, or crashed), or after a bounded time, it ends every program of the test and removes the folder.

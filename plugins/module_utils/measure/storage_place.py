@@ -70,8 +70,8 @@ def examine(host, path, run=run_forked):
         what = "the kernel's own tree" if resolved.startswith(_SYSTEM) else mount["type"] if mount else "no file system"
         raise Refused("%s lies on %s, which holds no data; give a directory on the storage to be measured" % (path, what))
     if found["read_only"]:
-        raise Refused("%s lies on a file system that is mounted read-only (%s); a test has to write its files. Mount it for writing, or see in "
-                      "the kernel's log why it became so" % (path, mount["mount_point"]))
+        raise Refused("%s lies on a file system that is mounted read-only (%s); a test has to write its files. Mount it for writing, or see "
+                      "in the kernel's log why it became so" % (path, mount["mount_point"]))
     if not found["enterable"]:
         raise Refused("%s can't be written to by this user (uid %d); give a directory of this user or use become" % (path, os.geteuid()))
     return {

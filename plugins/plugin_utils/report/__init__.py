@@ -33,7 +33,7 @@ def render(report, run_directory, language, formats=ALL, documents=None, hide_se
     writers = {
         "html": lambda: html.pieces(view, documents, inputs, hide_serials),
         "csv": lambda: csv_report.pieces(view),
-        "markdown": lambda: markdown.pieces(view),
+        "markdown": lambda: markdown.pieces(view, documents),
         "junit": lambda: junit.pieces(view),
         "prometheus": lambda: prometheus.pieces(view),
     }

@@ -108,33 +108,24 @@ def _binned(counts, view, edges, suffix):
     return [(name, counts[index], False) for index, name in enumerate(names)] + _unknown(counts, view)
 
 
-def bars(title, rows, show=str, mark=None):
-    """Horizontal bars: [(label, count, muted)] -> SVG with its numbers as text, readable without seeing the bars.
-
-    `show(count)` is the text behind a bar; `mark`: a value with a line across all bars.
-    """
-    step, width = 22, 340
-    # Measured values stand in a column of their own, so that the mark crosses none of them.
-    behind, column = (48, None) if mark is None else (90, width)
+def bars(title, rows):
+    """Horizontal bars: [(label, count, muted)] -> SVG with its numbers as text, readable without seeing the bars."""
+    step, width, behind = 22, 340, 48
     start = min(160, max((_width(label) for label, _count, _muted in rows), default=0)) + 12
     most = max((count for _label, count, _muted in rows), default=0) or 1
-    said = "; ".join(f"{label}: {show(count)}" for label, count, _muted in rows)
+    said = "; ".join(f"{label}: {count}" for label, count, _muted in rows)
     out = [f'<svg class="chart" viewBox="0 0 {width} {step * len(rows)}" role="img" aria-label="{for_html(title + ": " + said)}">']
     for number, (label, count, muted) in enumerate(rows):
         top = number * step
         length = round((width - start - behind) * count / most, 1)
         short = _fitted(label)
-        place = f'x="{column}" text-anchor="end"' if column else f'x="{start + length + 6}"'
         out.append(
-            f"<g><title>{for_html(label)}: {for_html(show(count))}</title>"
+            f"<g><title>{for_html(label)}: {count}</title>"
             f'<text class="label" x="{start - 8}" y="{top + 15}" text-anchor="end">{for_html(short)}</text>'
             f'<rect class="{"bar muted" if muted else "bar"}" x="{start}" y="{top + 4}" width="{max(length, 1 if count else 0)}" '
             'height="14" rx="2"/>'
-            f'<text class="count" {place} y="{top + 15}">{for_html(show(count))}</text></g>'
+            f'<text class="count" x="{start + length + 6}" y="{top + 15}">{count}</text></g>'
         )
-    if mark is not None:
-        place = round(start + (width - start - behind) * min(mark / most, 1), 1)
-        out.append(f'<line class="limit" x1="{place}" x2="{place}" y1="0" y2="{step * len(rows)}"/>')
     return "".join(out) + "</svg>"
 
 

@@ -89,7 +89,7 @@ def _finding_row(view, check, finding, facts):
         f'<td class="num" data-l="{view.text("required")}">{for_html(view.required(check, finding) or "–", 300)}</td>'
         f'<td class="src" data-l="{view.text("source")}">{for_html(view.sources(finding, check, facts) or "–", 300)}</td></tr>'
     )
-    if status not in _OPEN and not (status == "not_applicable" and view.message(finding)):
+    if status not in _OPEN and not view.message(finding):
         return row
     advice = view.advice(check, finding)
     row += f'<tr class="say"><td></td><td colspan="4"><p>{for_html(view.message(finding))}</p>'

@@ -1,95 +1,176 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Inline SVG line charts of fractions: a line over time with the span of its siblings, and points over numbers of GPUs."""
+"""Inline SVG of measured figures: fractions over time, fractions over numbers of GPUs, rates against a need.
+
+No text stands where a line may run: limits are named at the right edge, values under the axis or above their bar.
+"""
 
 from __future__ import annotations
 
-from .clean import for_html, is_number
+from .clean import for_html
 
-WIDTH, HEIGHT = 360, 150
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 352, 10, 122
-# More points than pixels only make a page heavy.
-MOST_POINTS = 150
+WIDTH, HEIGHT = 380, 160
+_LEFT, _TOP, _BOTTOM = 42, 8, 138
+# A slice of the time is drawn by its lowest and highest sample: a short peak is never thinned away.
+SLICES = 75
+MOST_COUNTS = 8
+_APART = 13
 
 
-def over_time(title, times, line, band=None, limits=(), zone=None, end_label="", said=""):
+def over_time(title, times, line, band=None, limits=(), zone=None, end_label="", said="", peak=False):
     """A fraction over time.
 
-    times: seconds, ascending; line: a value for each or None; band: (lowest, highest) lists of all GPUs; limits: [(fraction, label)] drawn
-    across; zone: (low, high) shaded; said: what a reader who doesn't see it is told.
+    times: seconds, ascending; line: a value for each or None (a gap); band: (lowest, highest) lists of all GPUs; limits: [(class, fraction,
+    label)] drawn across; zone: (low, high) shaded; said: what a reader who doesn't see it is told; peak: marks the highest sample.
     """
-    keep = _thinned(len(times))
+    plot = _Plot(1.0, limits)
     span = (times[-1] - times[0]) or 1.0
+    slices = _slices(line)
 
     def place(index):
-        return _LEFT + (_RIGHT - _LEFT) * (times[index] - times[0]) / span
+        return plot.left + plot.width * (times[index] - times[0]) / span
 
     parts = [_open(title, said)]
     if zone:
-        parts.append(_rect("zone", _LEFT, _height(zone[1]), _RIGHT - _LEFT, _height(zone[0]) - _height(zone[1])))
-    parts.append(_grid(limits))
+        top = plot.height(zone[1])
+        parts.append(f'<rect class="zone" x="{_LEFT}" y="{top:.1f}" width="{plot.width}" height="{plot.height(zone[0]) - top:.1f}"/>')
+    parts.append(plot.grid((0.0, 0.5, 1.0)))
     if band:
-        upper = [(place(index), _height(band[1][index])) for index in keep if is_number(band[1][index])]
-        lower = [(place(index), _height(band[0][index])) for index in keep if is_number(band[0][index])]
-        if len(upper) > 1 and len(lower) > 1:
-            parts.append(f'<polygon class="band" points="{_points(upper + lower[::-1])}"/>')
-    shown = [(place(index), _height(line[index])) for index in keep if is_number(line[index])]
-    parts.append(f'<polyline class="line" points="{_points(shown)}"/>')
-    parts.append(f'<text class="axis" x="{_LEFT}" y="{_BOTTOM + 16}">0</text>')
-    parts.append(f'<text class="axis" x="{_RIGHT}" y="{_BOTTOM + 16}" text-anchor="end">{for_html(end_label, 40)}</text></svg>')
+        upper, lower = [], []
+        for chunk in _chunks(len(line)):
+            low = [band[0][index] for index in chunk if band[0][index] is not None]
+            if low:
+                # The first and the last slice reach to the ends of the line.
+                at = chunk[0] if chunk[0] == 0 else chunk[-1] if chunk[-1] == len(line) - 1 else chunk[len(chunk) // 2]
+                lower.append((place(at), plot.height(min(low))))
+                upper.append((place(at), plot.height(max(band[1][index] for index in chunk if band[1][index] is not None))))
+        if len(upper) > 1:
+            parts.append(f'<polygon class="band" points="{_points(_straight(upper) + _straight(lower)[::-1])}"/>')
+    for segment in slices:
+        shown = [(place(index), plot.height(line[index])) for index in segment]
+        # A sample between two gaps is a dot: a line of no length with round ends.
+        parts.append(f'<polyline class="line" points="{_points(_straight(shown) if len(shown) > 1 else shown * 2)}"/>')
+    if peak:
+        top = max((index for segment in slices for index in segment), key=lambda index: line[index])
+        parts.append(f'<circle class="dot" cx="{place(top):.1f}" cy="{plot.height(line[top]):.1f}" r="3.5"/>')
+    parts.append(f'<text class="axis" x="{_LEFT}" y="{_BOTTOM + 18}">0</text>')
+    parts.append(f'<text class="axis" x="{plot.right}" y="{_BOTTOM + 18}" text-anchor="end">{for_html(end_label, 40)}</text></svg>')
     return "".join(parts)
 
 
 def over_counts(title, points, limits=(), axis_label="", said=""):
-    """A fraction over whole numbers: [(count, fraction, label)], ascending, at even steps."""
-    step = (_RIGHT - _LEFT - 40) / max(1, len(points) - 1)
-    places = [(_LEFT + 20 + step * number, _height(fraction)) for number, (_count, fraction, _label) in enumerate(points)]
-    parts = [_open(title, said), _grid(limits), f'<polyline class="line" points="{_points(places)}"/>']
+    """A fraction over whole numbers: [(count, fraction, label)], ascending, at even steps; the axis reaches above 1 where a value does."""
+    points = [points[index] for index in _spread(len(points), MOST_COUNTS)]
+    # Twice what can be is as far as anything is drawn; its label still tells it.
+    plot = _Plot(min(2.0, max(1.0, *(fraction for _count, fraction, _label in points))), limits)
+    step = (plot.width - 60) / max(1, len(points) - 1)
+    places = [(plot.left + 30 + step * number, plot.height(fraction)) for number, (_count, fraction, _label) in enumerate(points)]
+    parts = [_open(title, said, HEIGHT + 18), plot.grid((0.0, 0.5, 1.0)), f'<polyline class="line" points="{_points(places)}"/>']
+    parts.append(f'<text class="axis" x="0" y="{_BOTTOM + 20}">{for_html(axis_label, 12)}</text>')
     for (count, _fraction, label), (left, top) in zip(points, places):
-        below = top + 16 if top < _TOP + 14 else top - 7
         parts.append(
             f'<circle class="dot" cx="{left:.1f}" cy="{top:.1f}" r="3.5"/>'
-            f'<text class="count" x="{left:.1f}" y="{below:.1f}" text-anchor="middle">{for_html(label, 20)}</text>'
-            f'<text class="axis" x="{left:.1f}" y="{_BOTTOM + 16}" text-anchor="middle">{count}</text>'
+            f'<text class="axis" x="{left:.1f}" y="{_BOTTOM + 20}" text-anchor="middle">{count}</text>'
+            f'<text class="count" x="{left:.1f}" y="{_BOTTOM + 36}" text-anchor="middle">{for_html(label, 20)}</text>'
         )
-    parts.append(f'<text class="axis" x="{_RIGHT}" y="{_BOTTOM + 27}" text-anchor="end">{for_html(axis_label, 40)}</text></svg>')
-    return "".join(parts)
+    return "".join(parts) + "</svg>"
 
 
-def _thinned(count):
-    """Indexes of at most MOST_POINTS samples, the first and the last among them."""
-    if count <= MOST_POINTS:
-        return list(range(count))
-    return sorted({round(number * (count - 1) / (MOST_POINTS - 1)) for number in range(MOST_POINTS)})
+def against(title, rows, need, said=""):
+    """Bars of rates with the need as a mark on each: [(class, label, value, text)]; the words stand above their bar."""
+    step, most = 40, max(need, *(value for _kind, _label, value, _text in rows)) or 1
+    parts = [_open(title, said, step * len(rows))]
+    mark = min(WIDTH - 1.5, WIDTH * need / most)
+    for number, (kind, label, value, text) in enumerate(rows):
+        top = number * step
+        parts.append(
+            f'<text class="label" x="0" y="{top + 13}">{for_html(label, 60)}</text>'
+            f'<text class="count" x="{WIDTH}" y="{top + 13}" text-anchor="end">{for_html(text, 60)}</text>'
+            f'<rect class="{kind}" x="0" y="{top + 19}" width="{max(1.0, WIDTH * value / most):.1f}" height="12" rx="2"/>'
+            f'<line class="need" x1="{mark:.1f}" x2="{mark:.1f}" y1="{top + 18}" y2="{top + 34}"/>'
+        )
+    return "".join(parts) + "</svg>"
 
 
-def _height(fraction):
-    """Where a fraction of 0 to 1 lies; what is above stays at the top edge."""
-    return _BOTTOM - (_BOTTOM - _TOP) * min(max(fraction, 0.0), 1.0)
+class _Plot:
+    """The place of a plot: fractions up to `top`, room at the right for the names of its limits."""
+
+    def __init__(self, top, limits):
+        self.top, self.limits = top, [limit for limit in limits if 0 <= limit[1] <= top]
+        self.left, self.right = _LEFT, WIDTH - (40 if self.limits else 6)
+        self.width = self.right - self.left
+
+    def height(self, fraction):
+        """Where a fraction lies; what is above the top stays at the edge."""
+        return _BOTTOM - (_BOTTOM - _TOP) * min(max(fraction, 0.0), self.top) / self.top
+
+    def grid(self, ticks):
+        """Lines at the ticks with their values at the left, at the limits with their names at the right, apart from each other."""
+        parts = []
+        for fraction in ticks:
+            top = self.height(fraction)
+            parts.append(
+                f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{top:.1f}" y2="{top:.1f}"/>'
+                f'<text class="axis" x="{self.left - 6}" y="{top + 4:.1f}" text-anchor="end">{fraction * 100:.0f} %</text>'
+            )
+        before = -_APART
+        for kind, fraction, label in sorted(self.limits, key=lambda limit: -limit[1]):
+            top = self.height(fraction)
+            before = max(top, before + _APART)
+            parts.append(
+                f'<line class="limit {kind}" x1="{self.left}" x2="{self.right}" y1="{top:.1f}" y2="{top:.1f}"/>'
+                f'<text class="axis" x="{self.right + 4}" y="{before + 4:.1f}">{for_html(label, 20)}</text>'
+            )
+        return "".join(parts)
+
+
+def _chunks(count):
+    """Indexes in at most SLICES runs of about the same length."""
+    most = min(count, SLICES)
+    edges = [number * count // most for number in range(most + 1)] if most else [0]
+    return [range(start, end) for start, end in zip(edges, edges[1:])]
+
+
+def _slices(line):
+    """The indexes that are drawn, gaps apart: of each slice the lowest and the highest sample, and both ends."""
+    segments, current = [], []
+    for chunk in _chunks(len(line)):
+        known = [index for index in chunk if line[index] is not None]
+        kept = {edge for edge in (0, len(line) - 1) if edge in known}
+        if known:
+            kept |= {min(known, key=line.__getitem__), max(known, key=line.__getitem__)}
+        # Where a slice has gaps it is walked through: a gap ends a line.
+        for index in sorted(kept) if len(known) == len(chunk) else chunk:
+            if line[index] is None:
+                segments += [current] if current else []
+                current = []
+            elif index in kept:
+                current.append(index)
+    return segments + ([current] if current else [])
+
+
+def _spread(count, most):
+    """At most `most` indexes, the first and the last among them."""
+    return range(count) if count <= most else sorted({round(number * (count - 1) / (most - 1)) for number in range(most)})
+
+
+def _straight(points):
+    """The points without those that lie level between two others."""
+    kept = points[:1]
+    for before, point, after in zip(points, points[1:], points[2:]):
+        if not abs(before[1] - point[1]) < 0.05 > abs(point[1] - after[1]):
+            kept.append(point)
+    return kept + points[-1:] if len(points) > 1 else kept
 
 
 def _points(pairs):
-    return " ".join(f"{left:.1f},{top:.1f}" for left, top in pairs)
+    return " ".join(f"{_short(left)},{_short(top)}" for left, top in pairs)
 
 
-def _rect(name, left, top, width, height):
-    return f'<rect class="{name}" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+def _short(value):
+    return f"{value:.1f}".removesuffix(".0")
 
 
-def _open(title, said):
-    label = for_html(f"{title}: {said}" if said else title, 600)
-    return f'<svg class="chart lines" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
-
-
-def _grid(limits):
-    """The edges at 0 and 100 %, half way, and the limits with their labels."""
-    parts = []
-    for fraction in (0.0, 1.0) if len(limits) > 1 else (0.0, 0.5, 1.0):
-        top = _height(fraction)
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{top:.1f}" y2="{top:.1f}"/>')
-        parts.append(f'<text class="axis" x="{_LEFT - 6}" y="{top + 4:.1f}" text-anchor="end">{fraction * 100:.0f} %</text>')
-    for fraction, label in limits:
-        top = _height(fraction)
-        parts.append(f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{top:.1f}" y2="{top:.1f}"/>')
-        parts.append(f'<text class="axis" x="{_LEFT - 6}" y="{top + 4:.1f}" text-anchor="end">{for_html(label, 20)}</text>')
-    return "".join(parts)
+def _open(title, said, height=HEIGHT):
+    label = for_html(f"{title}: {said}" if said else title, 900)
+    return f'<svg class="chart lines" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}">'

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from . import closing
 from .clean import display, pick
 from .figures import human
 from .view import VERDICTS, causes, counts, item_text, status_text, unanswered, verdict_text
@@ -35,8 +36,8 @@ def code(value, limit=400, cell=False):
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def pieces(view):
-    """The text of the file, a section at a time."""
+def pieces(view, documents=None):
+    """The text of the file, a section at a time. `documents` is a function: host name -> host document or None."""
     report, text = view.report, view.text
     run, summary = report["run"], report.get("summary") or {}
     yield f"# {text('title')}\n\n**{plain(pick(report.get('headline'), view.language), 1000)}**\n\n"
@@ -49,6 +50,7 @@ def pieces(view):
     yield from _causes(view)
     yield from _unanswered(view)
     yield from _matrix(view)
+    yield from _records(view, documents)
     yield from _findings(view)
 
 
@@ -82,7 +84,9 @@ def _unanswered(view):
     for entry in entries:
         joiner = "、" if view.language == "zh" else ", "
         title = view.text("listed", name=f"**{plain(joiner.join(entry['items']))}**", note=counts(view, entry["hosts"]))
-        said = view.text("sentences", first=plain(joiner.join(entry["checks"])), second=plain(entry["advice"] or "; ".join(entry["reasons"]), 1000))
+        said = view.text(
+            "sentences", first=plain(joiner.join(entry["checks"])), second=plain(entry["advice"] or "; ".join(entry["reasons"]), 1000)
+        )
         yield f"- {title}{view.text('colon')}{said}{' ' + code(entry['command']) if entry['command'] else ''}\n"
     yield "\n"
 
@@ -97,6 +101,29 @@ def _matrix(view):
         marks = [MARKS.get(checklist.get(item), " ") for item in view.items]
         yield "| " + " | ".join([code(name, cell=True), plain(view.verdict(host)), plain(view.gpu_label(host), 120)] + marks) + " |\n"
     yield "\n"
+
+
+def _records(view, documents):
+    """Of a small fleet: the closing record of each measured host, and what its measurements that pass must say of themselves."""
+    if len(view.names) > SMALL_FLEET:
+        return
+    records = [
+        (name, host, closing.of_host(view, host, documents(host.get("name")) if documents else None))
+        for name, host in zip(view.names, view.report["hosts"])
+    ]
+    if any(record for _name, _host, record in records):
+        yield f"## {view.text('md_record')}\n\n"
+    for name, host, record in records:
+        if not record:
+            continue
+        yield f"- {code(name)}\n"
+        for title, shown, more, _status in record:
+            yield f"  - {plain(title)}{view.text('colon')}**{plain(shown)}**{' · ' + plain(more) if more else ''}\n"
+        for check, finding in view.findings(host):
+            if finding.get("status") == "pass" and view.message(finding):
+                yield f"  - {MARKS['pass']} {plain(view.text('named', name=check.title, said=view.message(finding)))}\n"
+    if any(record for _name, _host, record in records):
+        yield "\n"
 
 
 def _findings(view):
@@ -132,5 +159,6 @@ def _host_lines(view, host, found):
         advice = view.advice(check, finding)
         yield (
             f"- {MARKS.get(status, '?')} **{status_text(view.language, status)}** {plain(said)}"
-            + (f" *{plain(advice)}*" if advice else "") + "\n"
+            + (f" *{plain(advice)}*" if advice else "")
+            + "\n"
         )

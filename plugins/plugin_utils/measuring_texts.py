@@ -1,0 +1,61 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What measuring says on the console, in English and Simplified Chinese. Pure."""
+
+from __future__ import annotations
+
+from .messages import sentence
+
+TABLE = {
+    "line": ("{host}: {module}: {said}", "{host}：{module}：{said}"),
+    "line_in": ("{host}: {module} in {target}: {said}", "{host}：{module}（{target}）：{said}"),
+    "line_of": ("{host}: {module} of {target}: {said}", "{host}：{module}（{target}）：{said}"),
+    "at_most": ("at most {time}", "最多 {time}"),
+    "bytes_written": ("writes up to {size}", "最多写入 {size}"),
+    "bytes_read": ("reads up to {size}", "最多读取 {size}"),
+    "seconds": ("{n} s", "{n} 秒"),
+    "minutes": ("{n} min", "{n} 分钟"),
+    "elapsed": ("{elapsed} of at most {limit}", "已用 {elapsed}，最多 {limit}"),
+    "elapsed_lost": (
+        "{elapsed} of at most {limit}; out of reach, the job goes on: {lost}",
+        "已用 {elapsed}，最多 {limit}；暂时无法连接，作业仍在继续：{lost}",
+    ),
+    "looking": ("a job begun at {started} was never fetched: looking for it", "{started} 开始的作业尚未取回结果：正在查找"),
+    "kept": ("{figures}; kept in {path}", "{figures}；保存在 {path}"),
+    "measured": ("measured: {path}", "已测量：{path}"),
+    "nothing_started": ("check mode: nothing was started", "检查模式：没有启动任何测量"),
+    "no_figure": ("no figure", "没有数据"),
+    "labelled": ("labelled {label}", "标注为{label}"),
+    "figure": ("{name} {value}", "{name} {value}"),
+    "comma": (", ", "，"),
+    "semicolon": ("; ", "；"),
+}
+# The Chinese of the figures of a summary, of their words, and of what a speed is labelled as.
+FIGURES = {
+    "read": "读取", "small file": "小文件读取", "checkpoint write": "检查点写入", "quick": "快速初测", "cached": "来自缓存", "outcome": "结局",
+    "error": "错误", "exit code": "退出码", "duration": "用时", "iterations": "迭代数", "epoch": "每轮用时", "data wait": "等待数据",
+    "limiter": "瓶颈", "notes": "备注",
+}
+WORDS = {
+    "outcome": {
+        "completed": "正常完成", "stopped": "达到要求后停止", "failed": "报错退出", "oom_cuda": "显存不足", "oom_host": "因内存不足被内核终止",
+        "timeout": "达到时间上限", "hang": "挂起", "not_started": "未启动",
+    },
+    "limiter": {"host_cpu": "主机 CPU", "io_wait": "等待存储", "swap": "换页", "network": "网络", "thermal": "过热", "power": "功率"},
+    "label": {"buffered": "经页缓存", "cached": "缓存速度", "memory": "内存文件系统"},
+}
+
+
+def text(language, key, **params):
+    """The sentence of a key in "en" or "zh", its placeholders filled. KeyError for an unknown key."""
+    return sentence(TABLE[key], language, params)
+
+
+def figure(name, language):
+    """The name of a figure."""
+    return FIGURES.get(name, name) if language == "zh" else name
+
+
+def word(kind, value, language):
+    """A word that a figure has for its value; anything else as it is."""
+    return WORDS.get(kind, {}).get(value, value) if language == "zh" and isinstance(value, str) else value
