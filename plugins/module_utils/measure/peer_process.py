@@ -90,8 +90,8 @@ def _is_ours(note):
     return here and _process(note["pid"]) == (COMM, note["started"])
 
 
-def running(port=None):
-    """[note] of this user's servers that run, of one port or of all; notes of servers that don't run are removed."""
+def running(wanted=None):
+    """[note] of this user's servers that run, on the ports `wanted` or all; notes of servers that don't run are removed."""
     base, found = folder(), []
     for name in sorted(os.listdir(base)):
         path = os.path.join(base, name)
@@ -99,7 +99,7 @@ def running(port=None):
         if note is None:
             _remove_old(path)
         elif _is_ours(note):
-            if port in (None, note["port"]):
+            if wanted is None or note["port"] in wanted:
                 found.append(dict(note, path=path))
         elif note["boot_id"] != _boot_id() or note["namespace"] == _namespace():
             _unlink(path)
@@ -144,9 +144,9 @@ def _rmdir(path):
 # --------------------------------------------------------------------- the end
 
 
-def stop(port=None):
-    """Ends this user's servers of one port, or all of them. -> their notes; PeerError for one that doesn't end."""
-    notes = running(port)
+def stop(wanted=None):
+    """Ends this user's servers on the ports `wanted`, or all of them. -> their notes; PeerError for one that doesn't end."""
+    notes = running(wanted)
     for note in notes:
         for number in (signal.SIGTERM, signal.SIGKILL):
             if _is_ours(note):

@@ -1,0 +1,46 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Measures a service from a host and keeps the measurement on the controller. Documentation: plugins/modules/request_benchmark.py."""
+
+from __future__ import annotations
+
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_errors
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, workload
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
+
+
+def kept(arguments):
+    """The task's options as a measurement may hold them: no query or userinfo of a URL, no values of headers, no payload."""
+    shown = dict(arguments)
+    for key in ("url", "proxy"):
+        if shown.get(key) is not None:
+            shown[key] = http_errors.endpoint(shown[key])
+    if "headers" in shown:
+        shown["headers"] = sorted(str(name) for name in shown["headers"]) if isinstance(shown["headers"], dict) else None
+    if "payload" in shown:
+        shown["payload"] = "not kept"
+    return shown
+
+
+class ActionModule(MeasuringAction):
+    """The request_benchmark action."""
+
+    MODULE = "request_benchmark"
+    SUMMARY = ("requests_per_second", "knee_concurrency", "notes")
+    SIZES = ("payload_bytes", "bytes")
+
+    def answer(self, task_vars):
+        """MeasuringAction's; sizes may be text as in the workload form ("1 MiB")."""
+        for key in self.SIZES:
+            value = ansible_edge.plain(self._task.args.get(key))
+            if isinstance(value, str):
+                size = workload.parse_size(value)
+                if size is None:
+                    raise ValueError('%s: %r is no size; give bytes, or text such as "1 MiB"' % (key, value))
+                self._task.args[key] = size
+        return super().answer(task_vars)
+
+    def _kept(self, name, output_dir, arguments, answer, planned, started):
+        """MeasuringAction's, with what may be stored only."""
+        shown = kept(arguments)
+        return super()._kept(name, output_dir, shown, dict(answer, target=shown.get("url")), planned, started)

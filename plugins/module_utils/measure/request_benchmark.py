@@ -1,0 +1,334 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Simulated requests against a service: steps of concurrency, latencies exact from all samples, errors by kind, the knee."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import json
+import math
+import os
+import resource
+import signal
+
+from ..facts import platform as platform_facts
+from ..sources.forked import signal_name
+from ..sources.host_files import HostFiles
+from . import http_connection, latency
+from .figures import bytes_text
+from .request_load import SPARE_SECONDS, Step
+from .request_worker import Asked
+
+MAX_REQUESTS = 1000000
+MAX_SECONDS = 3600
+MAX_CONCURRENCY = 1000
+MAX_STEPS = 50
+MAX_PAYLOAD_BYTES = 64 << 20
+MAX_BYTES = 1 << 40
+DEFAULT_BYTES = 8 << 30
+DEFAULT_CONCURRENCY = (1, 10, 50, 100)
+# Enough for a p99 that isn't the maximum, and ten of each client.
+LEAST_REQUESTS = 200
+METHODS = ("GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH")
+# The client itself is the limit when it keeps one core (Python runs one thread at a time) so busy.
+CLIENT_BUSY_FRACTION = 0.85
+# A queue that is this much longer in the last quarter of a step than in the second, and longer than a request takes, grows.
+GROWTH_FACTOR = 1.5
+_RANGES = {"requests": (1, MAX_REQUESTS), "duration_seconds": (0.1, MAX_SECONDS), "warm_up": (0, 10000),
+           "payload_bytes": (0, MAX_PAYLOAD_BYTES), "arrival_rate_per_second": (0.001, 100000), "latency_slo_seconds": (1e-6, MAX_SECONDS),
+           "timeout_seconds": (0.01, 600), "bytes": (1, MAX_BYTES), "max_tokens": (1, 100000)}
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Interrupted(Exception):
+    """Somebody ended the test."""
+
+
+def identity(host=None):
+    """The machine-id, as the facts have it."""
+    return platform_facts.collect(host or HostFiles())["machine_id"]
+
+
+# ---------------------------------------------------------------- the options
+
+
+def plan(options):
+    """What a test does at most: {"seconds", "bytes_written", "bytes_read", "requests", "bytes_sent", "bytes_limit", "notes", "asked",
+    "steps"}; ValueError says which option can't be."""
+    for name, (least, most) in _RANGES.items():
+        value = options.get(name)
+        if value is not None and not least <= value <= most:
+            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))
+    steps = [(concurrency, options.get("requests") or max(LEAST_REQUESTS, 10 * concurrency))
+             for concurrency in _concurrencies(options.get("concurrency"))]
+    asked = make_asked(options)
+    requests = options["warm_up"] + sum(count for _concurrency, count in steps)
+    if requests > MAX_REQUESTS:
+        raise ValueError("%d requests in all are asked for, at most %d are sent" % (requests, MAX_REQUESTS))
+    # Connecting, the step itself, and the last request of it.
+    each = options["duration_seconds"] + 2 * options["timeout_seconds"] + SPARE_SECONDS + 1
+    seconds = int(math.ceil(each * (len(steps) + (1 if options["warm_up"] else 0)))) + 5
+    if seconds > MAX_SECONDS:
+        raise ValueError("the test could take %d s (%d steps of up to %g s, each with up to 2 x %g s for connecting and for its last request), "
+                         "at most %d are allowed: fewer steps, or less duration_seconds or timeout_seconds"
+                         % (seconds, len(steps), options["duration_seconds"], options["timeout_seconds"], MAX_SECONDS))
+    _allow_descriptors(max(concurrency for concurrency, _count in steps))
+    sent = min(requests * len(asked.body), options["bytes"])
+    rate = options.get("arrival_rate_per_second")
+    notes = ["%s %s: up to %d requests of %s each, %s at once%s" % (
+        asked.method, http_connection.endpoint(asked.url), requests, bytes_text(len(asked.body)),
+        ", ".join(str(concurrency) for concurrency, _count in steps), ", %g arriving a second" % rate if rate else ""),
+        "sends up to %s, ends when sent and received bytes are %s" % (bytes_text(sent), bytes_text(options["bytes"]))]
+    return {"seconds": seconds, "bytes_written": 0, "bytes_read": 0, "requests": requests, "bytes_sent": sent,
+            "bytes_limit": options["bytes"], "notes": notes, "asked": asked, "steps": steps}
+
+
+def _concurrencies(given):
+    """Ascending and each once; ValueError."""
+    values = sorted(set(given or DEFAULT_CONCURRENCY))
+    if not 1 <= values[0] <= values[-1] <= MAX_CONCURRENCY:
+        raise ValueError("concurrency: each must be between 1 and %d, not %s" % (MAX_CONCURRENCY, ", ".join(str(value) for value in values)))
+    if len(values) > MAX_STEPS:
+        raise ValueError("concurrency: %d steps are too many, at most %d" % (len(values), MAX_STEPS))
+    return values
+
+
+def _allow_descriptors(concurrency):
+    """A socket for each client; ValueError where this system lets a process have fewer."""
+    wanted = concurrency + 128
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise ValueError("concurrency %d needs more open files than the limit of this user (%d)" % (concurrency, hard))
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def make_asked(options):
+    """What each request is (request_worker.Asked); ValueError, without the secrets of what is wrong."""
+    http_connection.target(options["url"])
+    streaming = options.get("streaming") == "openai"
+    headers = dict((str(name), str(value).strip()) for name, value in (options.get("headers") or {}).items())
+    http_connection.check_headers(headers)
+    body, kind = _payload(options, streaming)
+    method = (options.get("method") or ("POST" if body or streaming else "GET")).upper()
+    if method not in METHODS:
+        raise ValueError("method must be one of %s" % ", ".join(METHODS))
+    if streaming and method != "POST":
+        raise ValueError("streaming: openai is asked with POST, not %s" % method)
+    if kind and "content-type" not in [name.lower() for name in headers]:
+        headers["Content-Type"] = kind
+    return Asked(options["url"], method, headers, body, float(options["timeout_seconds"]), streaming, options.get("keep_alive", True),
+                 proxy=options.get("proxy") or "none", ca_path=options.get("ca_path"), validate_certs=options.get("validate_certs", True))
+
+
+def _payload(options, streaming):
+    """(body, its content type or null)."""
+    payload, size = options.get("payload"), options.get("payload_bytes")
+    if payload is not None and size is not None:
+        raise ValueError("give payload or payload_bytes, not both")
+    if streaming:
+        body = json.dumps(_chat(options, payload), ensure_ascii=False).encode("utf-8", "surrogateescape")
+        kind = "application/json"
+    elif payload is None:
+        # Doesn't compress on the way.
+        body, kind = os.urandom(size or 0), "application/octet-stream" if size else None
+    elif isinstance(payload, str):
+        body, kind = payload.encode("utf-8", "surrogateescape"), "application/json" if _is_json(payload) else "text/plain; charset=utf-8"
+    else:
+        body, kind = json.dumps(payload, ensure_ascii=False).encode("utf-8", "surrogateescape"), "application/json"
+    if len(body) > MAX_PAYLOAD_BYTES:
+        raise ValueError("the payload has %d bytes, at most %d are sent" % (len(body), MAX_PAYLOAD_BYTES))
+    return body, kind
+
+
+def _is_json(text):
+    try:
+        return isinstance(json.loads(text), (dict, list))
+    except ValueError:
+        return False
+
+
+def _chat(options, payload):
+    """The request of a streamed answer: the one that is given, made to stream, or one about nothing with a prompt of payload_bytes."""
+    if isinstance(payload, str):
+        try:
+            payload = json.loads(payload)
+        except ValueError:
+            payload = [None]
+    if payload is not None:
+        if not isinstance(payload, dict):
+            raise ValueError("payload must be a JSON object where streaming is openai")
+        return dict(payload, stream=True)
+    prompt = ("Count slowly. " * ((options.get("payload_bytes") or 64) // 14 + 1))[:options.get("payload_bytes") or 64]
+    return {"model": options.get("model") or "default", "messages": [{"role": "user", "content": prompt}], "stream": True,
+            "stream_options": {"include_usage": True}, "max_tokens": options.get("max_tokens") or 128}
+
+
+# -------------------------------------------------------------------- the test
+
+
+def _interrupt(number, _frame):
+    raise Interrupted("ended by %s" % signal_name(number))
+
+
+def run(options, planned):
+    """Measures. `planned`: of plan(). -> the measurement's result; Interrupted."""
+    asked, left = planned["asked"], planned["bytes_limit"]
+    rate = options.get("arrival_rate_per_second")
+    seconds = float(options["duration_seconds"])
+    local_time = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    steps, notes, facts = [], [], {}
+    before = dict((number, signal.signal(number, _interrupt)) for number in _SIGNALS)
+    try:
+        warmed = 0
+        if options["warm_up"]:
+            warm = Step(asked, min(planned["steps"][0][0], options["warm_up"]), options["warm_up"], seconds, None, left)
+            warm.run()
+            left = warm.bytes_left
+            warmed = _count(warm)
+            facts = _facts(warm, facts)
+        for concurrency, requests in planned["steps"]:
+            step = Step(asked, concurrency, requests, seconds, rate, left)
+            hanging = step.run()
+            left = step.bytes_left
+            facts = _facts(step, facts)
+            steps.append(summary(step, hanging))
+            notes += ["%d at once: %s" % (concurrency, note) for note in step_notes(steps[-1], step)]
+            if steps[-1]["stopped"] in ("errors", "queue", "bytes"):
+                missing = [str(each) for each, _count in planned["steps"] if each > concurrency]
+                if missing:
+                    notes.append("not tried after that: %s at once" % ", ".join(missing))
+                break
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    slo = options.get("latency_slo_seconds")
+    knee = latency.knee(steps, slo)
+    notes += _knee_notes(steps, slo, knee)
+    return {
+        "endpoint": http_connection.endpoint(asked.url), "method": asked.method, "payload_bytes": len(asked.body),
+        "loop": "open" if rate else "closed", "steps": steps, "warm_up_requests": warmed, "knee_concurrency": knee,
+        "requests_per_second": max(step["requests_per_second"] * (1 - (step["error_fraction"] or 0)) for step in steps),
+        "latency_slo_seconds": slo, "streaming": "openai" if asked.streaming else "none", "keep_alive": asked.keep_alive,
+        "timeout_seconds": asked.timeout_seconds, "proxy": facts.get("proxy"), "tls": facts.get("tls"), "address": facts.get("address"),
+        "local_time": local_time, "notes": notes,
+    }
+
+
+def _count(step):
+    return sum(len(worker.latencies) + sum(worker.errors.values()) for worker in step.workers)
+
+
+def _facts(step, known):
+    """{"proxy", "tls", "address"} of the first connection that was made."""
+    if known:
+        return known
+    opened = next((worker.opened for worker in step.workers if worker.opened is not None), None)
+    return {} if opened is None else {"proxy": opened.proxy, "tls": opened.tls, "address": opened.address}
+
+
+def _joined(step, name):
+    joined = array.array("d")
+    for worker in step.workers:
+        joined.extend(getattr(worker, name))
+    return joined
+
+
+def summary(step, hanging=0):
+    """One entry of the result's `steps`. `hanging`: clients that didn't come back in time, counted as timeouts."""
+    errors = {}
+    for worker in step.workers:
+        for kind, count in worker.errors.items():
+            errors[kind] = errors.get(kind, 0) + count
+    if hanging:
+        errors["timeout"] = errors.get("timeout", 0) + hanging
+    latencies = sorted(_joined(step, "latencies"))
+    good, failed = len(latencies), sum(errors.values())
+    seconds = max(step.ended - step.begun, 1e-9)
+    made = {
+        "concurrency": step.concurrency, "arrival_rate_per_second": step.rate, "requests_asked": step.requests, "requests": good + failed,
+        "samples": good, "requests_per_second": good / seconds,
+        "bytes_per_second": sum(worker.sent + worker.received for worker in step.workers) / seconds, "seconds": seconds,
+        "latency_mean_seconds": latency.mean(latencies),
+        "latency_p50_seconds": latency.quantile(latencies, 0.5), "latency_p95_seconds": latency.quantile(latencies, 0.95),
+        "latency_p99_seconds": latency.quantile(latencies, 0.99), "latency_max_seconds": latencies[-1] if latencies else None,
+        "errors": errors, "error_fraction": failed / float(good + failed) if good + failed else None,
+        "reconnects": sum(worker.client.reconnects for worker in step.workers), "stopped": step.stopped,
+        "client_cpu_fraction": step.processor_seconds / seconds,
+    }
+    made.update(_queue(step))
+    made.update(_tokens(step, seconds))
+    return made
+
+
+def _queue(step):
+    """How long requests of an open loop waited for a free client, and whether that only grew."""
+    if not step.rate:
+        return {"queue_wait_p95_seconds": None, "queue_wait_max_seconds": None, "queue_grows": False}
+    pairs = sorted(pair for worker in step.workers for pair in zip(worker.numbers, worker.waits))
+    waits = [wait for _number, wait in pairs]
+    quarter = len(waits) // 4
+    grows = step.stopped == "queue"
+    if quarter >= 10 and not grows:
+        second, last = latency.mean(waits[quarter:2 * quarter]), latency.mean(waits[-quarter:])
+        # Waiting longer than a request takes means more than one is in the queue of each client.
+        service = (latency.mean(_joined(step, "latencies")) or 0) - latency.mean(waits)
+        grows = last > GROWTH_FACTOR * second and last > max(service, 0.01)
+    ordered = sorted(waits)
+    return {"queue_wait_p95_seconds": latency.quantile(ordered, 0.95), "queue_wait_max_seconds": ordered[-1] if ordered else None,
+            "queue_grows": grows}
+
+
+def _tokens(step, seconds):
+    """The figures of streamed answers; null where nothing was streamed."""
+    first, gaps, rates = (sorted(_joined(step, name)) for name in ("first_token", "gaps", "rates"))
+    told, answers = sum(worker.tokens_from_usage for worker in step.workers), len(first)
+    tokens = sum(worker.tokens for worker in step.workers)
+    return {
+        "time_to_first_token_p50_seconds": latency.quantile(first, 0.5), "time_to_first_token_p95_seconds": latency.quantile(first, 0.95),
+        "inter_token_p95_seconds": latency.quantile(gaps, 0.95), "tokens": tokens if answers else None,
+        "tokens_per_second": tokens / seconds if answers else None, "tokens_per_second_per_request": latency.quantile(rates, 0.5),
+        "tokens_counted": None if not answers else "usage" if told == answers else "chunks" if not told else "usage_and_chunks",
+    }
+
+
+_STOPPED = {
+    "time": "stopped after %(seconds)d s with %(requests)d of %(asked)d requests sent",
+    "errors": "stopped: more than half of its %(requests)d requests failed",
+    "queue": "stopped: requests waited longer than %(timeout)g s for a free connection, the queue grew without end (%(rate)g arrive a second, "
+             "%(done).1f are answered)",
+    "bytes": "stopped: the bytes that the test may move are used up",
+}
+
+
+def step_notes(made, step):
+    """What a reader of a step should know."""
+    words = {"seconds": made["seconds"], "requests": made["requests"], "asked": made["requests_asked"], "timeout": step.asked.timeout_seconds,
+             "rate": step.rate or 0, "done": made["requests_per_second"]}
+    notes = [_STOPPED[made["stopped"]] % words] if made["stopped"] else []
+    if made["queue_grows"] and made["stopped"] != "queue":
+        notes.append("requests arrive faster (%g a second) than they are answered (%.1f): the queue grew to the end, and the latencies depend "
+                     "on how long the test ran" % (step.rate, made["requests_per_second"]))
+    kinds = {}
+    for worker in step.workers:
+        for kind, said in worker.words.items():
+            kinds.setdefault(kind, []).extend(text for text in said if text not in kinds.get(kind, []))
+    notes += ["%d x %s: %s" % (made["errors"][kind], kind, "; ".join(kinds[kind][:3])) for kind in sorted(kinds)]
+    if made["client_cpu_fraction"] > CLIENT_BUSY_FRACTION:
+        notes.append("the client used %d %% of a core, about all that one Python process can: the service may answer more requests, and faster"
+                     % round(100 * made["client_cpu_fraction"]))
+    if made["tokens_counted"] in ("chunks", "usage_and_chunks"):
+        notes.append("the server doesn't say how many tokens %s: pieces of text are counted, which may hold several tokens each"
+                     % ("its answers have" if made["tokens_counted"] == "chunks" else "some of its answers have"))
+    return notes
+
+
+def _knee_notes(steps, slo, knee):
+    if slo is None or not steps:
+        return []
+    above = [step["concurrency"] for step in steps if step["concurrency"] > knee and latency.meets(step, slo)]
+    if above:
+        return ["%s at once met the latency although a lower concurrency didn't: not counted"
+                % ", ".join(str(concurrency) for concurrency in above)]
+    return []

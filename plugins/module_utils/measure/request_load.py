@@ -1,0 +1,197 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One step of a load test: so many clients at once, in a closed loop (each asks again when it has its answer) or an open one.
+
+In an open loop request n is due at n / rate, whether or not a client is free. Its latency counts from that moment: waiting for a free client is part of it,
+as it is part of what users of a busy service see (a closed loop asks less of a slow server and hides it: "coordinated omission").
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import resource
+import threading
+import time
+
+from .request_worker import ERRORS, Client, failure_of
+
+# So many requests at least before the share of failed ones decides anything.
+MIN_JUDGED = 20
+# Distinct texts of errors that are kept for each kind.
+MAX_WORDS = 3
+# What a thread may be late by at its end.
+SPARE_SECONDS = 2
+
+
+class Step(object):
+    """What the clients of a step share: which request is next, when to stop, and why it stopped.
+
+    rate: requests a second in an open loop, null for a closed one; seconds: after these no request is sent any more; bytes_left: what may
+    still be sent and received.
+    """
+
+    def __init__(self, asked, concurrency, requests, seconds, rate=None, bytes_left=None):
+        self.asked, self.concurrency, self.requests, self.seconds, self.rate = asked, concurrency, requests, seconds, rate
+        self.bytes_left = bytes_left
+        self.stopped = None
+        self.begun = None
+        self._next = 0
+        self._lock = threading.Lock()
+        self.workers = [_Worker(self) for _number in range(concurrency)]
+
+    def claim(self):
+        """The number of the next request; null when there is none any more."""
+        with self._lock:
+            if self.stopped is not None or self._next >= self.requests:
+                return None
+            now = time.monotonic() - self.begun
+            if now >= self.seconds:
+                self.stopped = "time"
+                return None
+            if self.bytes_left is not None:
+                if self.bytes_left < len(self.asked.body):
+                    self.stopped = "bytes"
+                    return None
+                self.bytes_left -= len(self.asked.body)
+            number, self._next = self._next, self._next + 1
+            return number
+
+    def spend(self, received):
+        if self.bytes_left is not None:
+            with self._lock:
+                self.bytes_left -= received
+                if self.bytes_left <= 0 and self.stopped is None:
+                    self.stopped = "bytes"
+
+    def stop(self, why):
+        with self._lock:
+            if self.stopped is None:
+                self.stopped = why
+
+    def judge_errors(self):
+        """Stops the step when more than half of its requests fail."""
+        failed = sum(sum(worker.errors.values()) for worker in self.workers)
+        done = failed + sum(len(worker.latencies) for worker in self.workers)
+        if done >= max(MIN_JUDGED, self.requests // 10) and failed * 2 > done:
+            self.stop("errors")
+
+    def run(self):
+        """Runs it to its end: at most `seconds` and the time that a request may take."""
+        ready = time.monotonic() + self.asked.timeout_seconds
+        if self.asked.keep_alive:
+            _together([worker.prepare for worker in self.workers], ready)
+        # Connecting beforehand and our own objects are no part of what is measured.
+        gc.collect()
+        gc.freeze()
+        processor = _processor_seconds()
+        self.begun = time.monotonic() + 0.02
+        left = _together([worker.run for worker in self.workers],
+                         self.begun + self.seconds + self.asked.timeout_seconds + SPARE_SECONDS)
+        ended = [worker.ended for worker in self.workers if worker.ended is not None]
+        self.ended = max(ended) if ended and not left else time.monotonic()
+        self.processor_seconds = _processor_seconds() - processor
+        gc.unfreeze()
+        for worker in self.workers:
+            (worker.client.abort if left else worker.client.close)()
+        return left
+
+
+class _Worker(object):
+    """One client and what it has seen. latencies: seconds of the requests that worked; waits: of all, in an open loop, how long they waited
+    for this client, with their numbers."""
+
+    def __init__(self, step):
+        self.step = step
+        self.client = Client(step.asked)
+        self.latencies = array.array("d")
+        self.numbers, self.waits = array.array("L"), array.array("d")
+        self.first_token, self.gaps, self.rates = array.array("d"), array.array("d"), array.array("d")
+        self.tokens = self.tokens_from_usage = self.received = self.sent = 0
+        self.errors, self.words = {}, {}
+        self.opened = self.ended = None
+
+    def prepare(self):
+        """Connects, so that it isn't part of the first latency. What goes wrong goes wrong again with the first request, and counts there."""
+        try:
+            self.client.connect(self.step.asked.timeout_seconds)
+            self.opened = self.client.opened
+        except ERRORS:
+            pass
+
+    def run(self):
+        step, sleep, clock = self.step, time.sleep, time.monotonic
+        while True:
+            number = step.claim()
+            if number is None:
+                return
+            due = step.begun + (number / step.rate if step.rate else 0)
+            now = clock()
+            if now < due:
+                if due - step.begun >= step.seconds:
+                    step.stop("time")
+                    return
+                sleep(due - now)
+                if step.stopped not in (None, "time"):
+                    return
+                now = clock()
+            if step.rate:
+                self.numbers.append(number)
+                self.waits.append(now - due)
+                if now - due > step.asked.timeout_seconds:
+                    # Nobody waits longer than that, and it has only been growing.
+                    step.stop("queue")
+                    self._fail("timeout", "it was due for longer than a request may take, with no connection free")
+                    return
+            self._ask(due if step.rate else now, now)
+
+    def _ask(self, since, now):
+        try:
+            self.client.ask(now + self.step.asked.timeout_seconds)
+        except ERRORS as error:
+            self.ended = time.monotonic()
+            failure = failure_of(error)
+            self._fail(failure.kind, str(failure))
+        else:
+            self.ended = time.monotonic()
+            self.latencies.append(self.ended - since)
+            self._tokens(since)
+        self.opened = self.client.opened or self.opened
+        self.sent += len(self.step.asked.body)
+        self.received += self.client.received
+        self.step.spend(self.client.received)
+
+    def _fail(self, kind, words):
+        self.errors[kind] = self.errors.get(kind, 0) + 1
+        said = self.words.setdefault(kind, [])
+        if words not in said and len(said) < MAX_WORDS:
+            said.append(words)
+        self.step.judge_errors()
+
+    def _tokens(self, since):
+        answer = self.client.answer
+        if answer is None:
+            return
+        count = answer.chunks if answer.tokens is None else answer.tokens
+        self.first_token.append(answer.first - since)
+        self.gaps.extend(answer.gaps)
+        self.tokens += count
+        self.tokens_from_usage += answer.tokens is not None
+        self.rates.append(count / max(self.ended - since, 1e-9))
+
+
+def _together(functions, until):
+    """Calls each in a thread of its own and waits until `until` (time.monotonic()). -> how many are still at it then."""
+    before = threading.stack_size(512 << 10)
+    threads = [threading.Thread(target=function, daemon=True) for function in functions]
+    threading.stack_size(before)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return sum(thread.is_alive() for thread in threads)
+
+
+def _processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime

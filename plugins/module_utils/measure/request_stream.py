@@ -1,0 +1,141 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Server-sent events (WHATWG HTML, 9.2) and the OpenAI-compatible streams made of them: when tokens came, and how many."""
+
+from __future__ import annotations
+
+import array
+import json
+
+from .http_errors import Failure
+
+MAX_EVENT_BYTES = 4 << 20
+# Gaps between tokens that one request keeps.
+MAX_GAPS = 16384
+
+
+class Events(object):
+    """Bytes in, texts of `data` out; lines may end in CR, LF or CRLF and may be cut anywhere."""
+
+    def __init__(self):
+        self._rest = b""
+        self._data = []
+        self._size = 0
+        self._first = True
+
+    def feed(self, data, last=False):
+        """The data of the events that these bytes complete. `last`: nothing follows, an event without its empty line counts as well.
+
+        >>> Events().feed(b": a comment\\r\\ndata: 1\\r\\ndata: 2\\r\\n\\r\\n")
+        ['1\\n2']
+        """
+        self._rest += data
+        if self._first and (len(self._rest) >= 3 or last):
+            self._first = False
+            if self._rest.startswith(b"\xef\xbb\xbf"):
+                self._rest = self._rest[3:]
+        # A CR at the end may be the first half of a CRLF.
+        held = b"\r" if self._rest.endswith(b"\r") and not last else b""
+        text = self._rest[:len(self._rest) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = text.split(b"\n")
+        self._rest = (b"" if last else lines.pop()) + held
+        found = []
+        for line in lines:
+            self._line(line, found)
+        if last:
+            self._line(b"", found)
+        if len(self._rest) + self._size > MAX_EVENT_BYTES:
+            raise Failure("protocol", "an event of the stream is longer than %d bytes" % MAX_EVENT_BYTES)
+        return found
+
+    def _line(self, line, found):
+        if not line:
+            if self._data:
+                found.append(b"\n".join(self._data).decode("utf-8", "replace"))
+                self._data, self._size = [], 0
+            return
+        name, colon, value = line.partition(b":")
+        if name == b"data":
+            value = value[1:] if value.startswith(b" ") else value
+            self._data.append(value)
+            self._size += len(value) + 1
+
+
+class Answer(object):
+    """One streamed answer: feed it bytes with the moment they came, then end() it.
+
+    first, last: moments of its first and last piece of text (null before); chunks: pieces of text; tokens: usage.completion_tokens, null
+    where the server doesn't say; gaps: seconds between pieces; done: [DONE] has come.
+    """
+
+    def __init__(self):
+        self._events = Events()
+        self.done = self._finished = False
+        self.first = self.last = self.tokens = None
+        self.chunks = 0
+        self.gaps = array.array("d")
+
+    def feed(self, data, moment, last=False):
+        """Failure for an event that says that the answer failed, or that is no JSON object."""
+        for text in self._events.feed(data, last):
+            text = text.strip()
+            if text == "[DONE]":
+                self.done = True
+            elif text and not self.done:
+                self._event(text, moment)
+
+    def _event(self, text, moment):
+        try:
+            event = json.loads(text)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise Failure("protocol", "an event of the stream is no JSON object")
+        if event.get("error"):
+            raise _failed(event["error"])
+        usage = event.get("usage")
+        if isinstance(usage, dict) and _is_count(usage.get("completion_tokens")):
+            self.tokens = usage["completion_tokens"]
+        choices = event.get("choices")
+        for choice in choices if isinstance(choices, list) else []:
+            if isinstance(choice, dict):
+                self._finished = self._finished or bool(choice.get("finish_reason"))
+                if _says_something(choice):
+                    self._piece(moment)
+
+    def _piece(self, moment):
+        self.chunks += 1
+        if self.first is None:
+            self.first = moment
+        elif len(self.gaps) < MAX_GAPS:
+            self.gaps.append(moment - self.last)
+        self.last = moment
+
+    def end(self, moment):
+        """Nothing follows. Failure where the answer isn't whole: neither [DONE] nor a finish_reason came, or no text at all."""
+        self.feed(b"", moment, last=True)
+        if not self.done and not self._finished:
+            raise Failure("short_body", "the stream ended without [DONE] or a finish_reason")
+        if self.first is None:
+            raise Failure("protocol", "the stream has no text")
+
+
+def _is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _says_something(choice):
+    """Whether a choice of a chunk has a piece of the answer: text, reasoning, or a part of a tool call."""
+    delta = choice.get("delta")
+    if isinstance(delta, dict):
+        return any(delta.get(key) for key in ("content", "reasoning_content", "reasoning", "refusal", "tool_calls", "function_call"))
+    return bool(choice.get("text"))
+
+
+def _failed(error):
+    """The Failure that an error event stands for. Its own words may repeat the prompt: they aren't kept."""
+    code = error.get("code", error.get("status")) if isinstance(error, dict) else None
+    code = int(code) if isinstance(code, (int, str)) and str(code).isdigit() else None
+    if code is not None and 400 <= code < 600:
+        return Failure("http_5xx" if code >= 500 else "http_4xx", "the stream ended with an error event, code %d" % code, code)
+    return Failure("protocol", "the stream ended with an error event")
