@@ -84,8 +84,8 @@ options:
     default: 1
   access_key:
     description:
-      - Access key of an S3-compatible storage. URLs are presigned with it on the controller, for as long as the test may take; neither it nor
-        O(secret_key) reaches the host.
+      - Access key of an S3-compatible storage. URLs are presigned with it on the controller, for as long as the test may take;
+        O(secret_key) never reaches the host (a presigned URL names the access key).
     type: str
   secret_key:
     description: Secret key that belongs to O(access_key).
@@ -201,7 +201,11 @@ measurement:
   contains:
     direction: {description: O(direction)., type: str, returned: always, sample: upload}
     scheme: {description: C(http) or C(https)., type: str, returned: always, sample: https}
-    endpoint: {description: "O(url) without userinfo, query and fragment.", type: str, returned: always, sample: "https://data.example.com/uploads/"}
+    endpoint:
+      description: O(url) without userinfo, query and fragment.
+      type: str
+      returned: always
+      sample: https://data.example.com/uploads/
     storage: {description: "C(http), C(s3) or C(peer).", type: str, returned: always, sample: http}
     bytes_per_second:
       description: Bytes by seconds of all attempts that got through. Connecting and TLS are not in the time, waiting for the answer is.
@@ -260,7 +264,6 @@ measurement:
     notes: {description: What a reader should know., type: list, elements: str, returned: always, sample: []}
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}
 gpu_uuids: {description: "Always empty, the test has nothing to do with GPUs.", type: list, elements: str, returned: always, sample: []}
-target: {description: The endpoint and the direction., type: str, returned: always, sample: "https://data.example.com/uploads/ (upload)"}
 started_at: {description: When it began (UTC)., type: str, returned: not in check mode, sample: "2026-11-30T12:00:00Z"}
 finished_at: {description: When it ended (UTC)., type: str, returned: not in check mode, sample: "2026-11-30T12:01:00Z"}
 """
@@ -312,7 +315,7 @@ def main():
     from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer
     # Whole URLs count as secret no more: their endpoints are part of what is returned.
     module.no_log_values = set(transfer.secrets(module.params))
-    known = {"machine_id": transfer.identity(), "gpu_uuids": [], "target": transfer.target(module.params)}
+    known = {"machine_id": transfer.identity(), "gpu_uuids": []}
     try:
         planned = transfer.plan(module.params)
         if module.check_mode:

@@ -13,7 +13,8 @@ import os
 import re
 import secrets
 
-from . import complaints, run_directory
+from ..module_utils.measure.http_errors import endpoint
+from . import complaints, run_directory, secret_options
 from .measurement_store import MEASUREMENT_SCHEMA
 from .measuring_texts import figure, text, word
 from .numbers import format_value
@@ -130,26 +131,27 @@ def duration(seconds, language="en"):
 
 
 def kept_options(arguments):
-    """The options of a task as a measurement keeps them: a command's arguments and the values of its environment never do.
+    """The options of a task as a measurement keeps them: a command's arguments and what secret_options.py names never do.
 
-    `argv` becomes {"program", "arguments": how many}, `environment` the sorted names.
+    `argv` becomes {"program", "arguments": how many}, `environment` and `headers` the sorted names, a URL its endpoint.
     """
     kept = {}
     for key, value in arguments.items():
         if key == "argv":
             words = value if isinstance(value, list) else [value]
             kept[key] = {"program": _program(value), "arguments": max(len(words) - 1, 0)}
-        elif key == "environment":
-            kept[key] = sorted(str(name) for name in value) if isinstance(value, dict) else None
         else:
-            kept[key] = value
+            kept[key] = secret_options.kept(key, value)
     return kept
 
 
 def target_of(arguments):
-    """What was measured: the path of a storage test, the program of a workload."""
+    """What was measured: the path of a storage test, the endpoint of a server and which way data moves, the program of a workload."""
     if arguments.get("path"):
         return str(arguments["path"])
+    if arguments.get("url"):
+        where = endpoint(arguments["url"])
+        return "%s (%s)" % (where, arguments["direction"]) if arguments.get("direction") else where
     return _program(arguments.get("argv"))
 
 
@@ -191,6 +193,8 @@ def document(name, module, arguments, answer, started, finished, seen=None):
     its own (`started_at`, `finished_at`) is believed: it may have ended long before it was fetched.
     """
     seen = seen or {}
+    # A module says no secret; this is for what a broken one, or Ansible, says of it.
+    answer = secret_options.scrub(answer, secret_options.texts(arguments))
     uuids = answer.get("gpu_uuids", seen.get("gpu_uuids"))
     measurement = {
         "schema": MEASUREMENT_SCHEMA,

@@ -14,6 +14,7 @@ import time
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from . import alarm, ansible_edge, collecting, complaints, measuring, measuring_texts, run_directory, run_pointer, variable_names
+from . import secret_options
 from .edge_action import EdgeAction
 from .verdict_table import clean
 
@@ -72,11 +73,20 @@ class MeasuringAction(EdgeAction):
 
     # ------------------------------------------------------------ on the host
 
+    def _arguments(self):
+        """What the module is given: the task's own arguments. A subclass may keep some of them here and give others instead."""
+        return dict(self._task.args)
+
+    def _execute_module(self, *args, **kwargs):
+        """What came back, without the task's secrets: Ansible's own words on a module that broke may hold its arguments."""
+        answer = super()._execute_module(*args, **kwargs)
+        return secret_options.scrub(answer, secret_options.texts(ansible_edge.plain(dict(self._task.args))))
+
     def _planned(self, task_vars):
         """The module's answer in check mode: it looks at the host and starts nothing."""
         checked, self._task.check_mode = self._task.check_mode, True
         try:
-            return self._execute_module(module_name=self._full_name(), module_args=dict(self._task.args), task_vars=task_vars)
+            return self._execute_module(module_name=self._full_name(), module_args=self._arguments(), task_vars=task_vars)
         except AnsibleConnectionFailure:
             raise
         except AnsibleError as error:
@@ -89,7 +99,7 @@ class MeasuringAction(EdgeAction):
         before, self._task.async_val = self._task.async_val, limit
         try:
             answer = self._execute_module(
-                module_name=self._full_name(), module_args=dict(self._task.args), task_vars=task_vars, wrap_async=True
+                module_name=self._full_name(), module_args=self._arguments(), task_vars=task_vars, wrap_async=True
             )
         finally:
             self._task.async_val = before

@@ -29,16 +29,17 @@ from urllib.request import getproxies_environment, proxy_bypass_environment
 from .http_errors import Failure, as_failure, classify, endpoint, words  # noqa: F401
 
 Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address proxy endpoint")
-Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for; headers: to be
-sent with each request (Authorization of a URL's userinfo, Proxy-Authorization): secret; connect_seconds: looking the name up, connecting, a
-proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"}; address: "IP:port" connected to (the
-proxy's where there is one); proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL without secrets."""
+Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for; headers: to
+be sent with each request (Authorization of a URL's userinfo, Proxy-Authorization): secret; connect_seconds: looking the name up, connecting,
+a proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"}; address: "IP:port"
+connected to (the proxy's where there is one); proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL
+without secrets."""
 
 Target = collections.namedtuple("Target", "scheme host port path userinfo")
 
 
 class TimedSocket(object):
-    """A socket for http.client whose every wait ends at `deadline` or after `stall_seconds` without a byte. Counts nothing, buffers nothing."""
+    """A socket for http.client whose every wait ends at `deadline` or after `stall_seconds` without a byte."""
 
     def __init__(self, sock, deadline, stall_seconds=None):
         self.sock = sock
@@ -260,7 +261,7 @@ class _Unbuffered(object):
 
 
 def _context(ca_path, validate_certs):
-    """A TLS context; Failure "local" for certificates that can't be read. `ca_path`: a file or a folder of them, instead of the system's."""
+    """A TLS context; Failure "local" for certificates that can't be read. `ca_path`: a file or folder of them, instead of the system's."""
     try:
         if not ca_path:
             context = ssl.create_default_context()
@@ -269,7 +270,8 @@ def _context(ca_path, validate_certs):
         else:
             context = ssl.create_default_context(cafile=ca_path)
     except OSError as error:
-        raise Failure("local", "ca_path %s can't be used: %s" % (ca_path, getattr(error, "strerror", None) or "no certificates in PEM form"))
+        why = getattr(error, "strerror", None) if not isinstance(error, ssl.SSLError) else None
+        raise Failure("local", "ca_path %s can't be used: %s" % (ca_path, why or "no certificates in PEM form"))
     if not validate_certs:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -307,7 +309,7 @@ def _seconds(text):
 
 
 def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_certs=True, stall_seconds=None):
-    """Connects to a URL's server. -> Opened, its socket's deadline `timeout_seconds` from now; Failure, or ValueError for a URL that is none."""
+    """Connects to a URL's server. -> Opened, its socket's deadline `timeout_seconds` from now; Failure, ValueError for a URL that is none."""
     aim = target(url)
     begun = time.monotonic()
     deadline = begun + timeout_seconds

@@ -41,21 +41,20 @@ def identity(host=None):
     return platform_facts.collect(host or HostFiles())["machine_id"]
 
 
-def target(options):
-    """What the measurement is of: where, and which way."""
-    return "%s (%s)" % (endpoint(options["url"]), options["direction"])
-
-
 def secrets(options):
     """The texts of these options that nobody may see."""
     found = []
-    for url in [options.get(name) for name in ("url", "read_url", "proxy")] + (options.get("upload_urls") or []) + (options.get("delete_urls") or []):
+    urls = [options.get(name) for name in ("url", "read_url", "proxy")]
+    for url in urls + (options.get("upload_urls") or []) + (options.get("delete_urls") or []):
         found += http_connection.secret_parts(url or "")
     return found + [str(value) for value in (options.get("headers") or {}).values()] + ([options["token"]] if options.get("token") else [])
 
 
 def plan(options):
-    """Checks the options and asks no server anything. -> {"seconds", "bytes_written", "bytes_read", "bytes_sent", "bytes_received", "notes"}; ValueError."""
+    """Checks the options and asks no server anything. ValueError.
+
+    -> {"seconds", "bytes_written", "bytes_read", "bytes_sent", "bytes_received", "notes": [what is announced]}
+    """
     http_connection.target(options["url"])
     _check(options)
     place = Place(options, None)
@@ -63,12 +62,10 @@ def plan(options):
     limit = options.get("timeout_seconds") or TIMEOUT_SECONDS
     moved = attempts * (1 + retries) * place.most
     seconds = attempts * limit + SPARE_SECONDS + _start_wait(options) + (int(place.most / SUM_BYTES_PER_SECOND) if place.upload else 0)
-    notes = ["%s%d %s of %s%s, at most %d s each, from memory" % (
-        "sends " if place.upload else "receives ", attempts, "attempt" if attempts == 1 else "attempts", "up to " if not place.upload else "",
-        bytes_text(place.most), limit)]
+    notes = ["%s %s in each attempt, attempts: %d of at most %d s" % (
+        "sends" if place.upload else "receives up to", bytes_text(place.most), attempts, limit)]
     if retries:
-        notes.append("one that fails is tried again at most %d %s within its time: %s at the most" % (
-            retries, "time" if retries == 1 else "times", bytes_text(moved)))
+        notes.append("with retries (at most %d an attempt, within its time) %s at the most" % (retries, bytes_text(moved)))
     return {"seconds": seconds, "bytes_written": 0, "bytes_read": 0, "bytes_sent": moved if place.upload else 0,
             "bytes_received": 0 if place.upload else moved, "notes": notes}
 
@@ -110,10 +107,12 @@ def _interrupt(number, _frame):
 
 def run(options):
     """Measures. -> the measurement, whatever became of its attempts; Refused, Interrupted."""
-    settings = Settings(options.get("proxy") or "environment", options.get("ca_path"), options.get("validate_certs", True),
-                        min(options.get("stall_seconds") or STALL_SECONDS, max(1.0, (options.get("timeout_seconds") or TIMEOUT_SECONDS) / 2.0)))
+    limit = options.get("timeout_seconds") or TIMEOUT_SECONDS
+    # A transfer that stands still when its time is over has stalled, however short that was.
+    stall = min(options.get("stall_seconds") or STALL_SECONDS, max(0.5, limit / 2.0))
+    settings = Settings(options.get("proxy") or "environment", options.get("ca_path"), options.get("validate_certs", True), stall)
     place = Place(options, settings)
-    attempts = Attempts(place, options.get("timeout_seconds") or TIMEOUT_SECONDS, _retries(options), transfer_checksum.given(options.get("checksum")))
+    attempts = Attempts(place, limit, _retries(options), transfer_checksum.given(options.get("checksum")))
     before = dict((number, signal.signal(number, _interrupt)) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     cleared, ended = [], None
     try:

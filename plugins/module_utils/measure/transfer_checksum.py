@@ -29,7 +29,7 @@ def stated(headers, storage="http"):
     """(algorithm, hex digest, header's name) that an answer's headers state of the whole body; null for none.
 
     Digest (RFC 3230), Repr-Digest and Content-Digest (RFC 9530), Content-MD5, S3's x-amz-checksum-sha256 (unless it is one of several
-    parts' checksums), X-Checksum-Sha256; an ETag only of S3 (of one part, without a key of the customer's or of a key service: then it is the md5).
+    parts' checksums), X-Checksum-Sha256, X-Linked-ETag; an ETag only of S3, see etag().
     """
     for name in ("X-Checksum-Sha256", "X-Linked-ETag"):
         value = (headers.get(name) or "").strip().strip('"').lower()
@@ -53,9 +53,9 @@ def stated(headers, storage="http"):
 
 
 def etag(headers):
-    """("md5", hex, "ETag") where S3's rules make an ETag the md5 of the object; else null."""
+    """("md5", hex, "ETag") where S3's rules make an ETag the md5 of the object (one part, no key but the storage's own); else null."""
     value = (headers.get("ETag") or "").strip().strip('"').lower()
-    sealed = (headers.get("x-amz-server-side-encryption") or "AES256") != "AES256" or headers.get("x-amz-server-side-encryption-customer-algorithm")
+    sealed = headers.get("x-amz-server-side-encryption") not in (None, "AES256") or headers.get("x-amz-server-side-encryption-customer-algorithm")
     return ("md5", value, "ETag") if re.match(r"[0-9a-f]{32}\Z", value) and not sealed else None
 
 

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a transfer's requests go: names of our own for uploads, the peer's paths, ranges for parallel streams; and removing what was uploaded."""
+"""Where a transfer's requests go: own names for uploads, the peer's paths, ranges for parallel streams; removing what was uploaded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Place(object):
     def __init__(self, options, settings):
         self.options, self.settings, self.notes = options, settings, []
         self.upload = options["direction"] == "upload"
-        self.storage = options.get("storage") or "http"
+        self.storage = options.get("storage") or ("s3" if "x-amz-signature=" in options["url"].lower() else "http")
         self.url, self.headers = options["url"], dict(options.get("headers") or {})
         if options.get("token"):
             self.headers["X-Peer-Token"] = options["token"]
@@ -76,7 +76,7 @@ class Place(object):
         found = re.match(r"bytes 0-0/([0-9]{1,18})\Z", answer.headers.get("Content-Range") or "")
         total = min(int(found.group(1)), self.most) if found and answer.status == 206 else 0
         if total < self.streams:
-            self.notes.append("the server gives no ranges of it: one stream instead of %d" % self.streams)
+            self.notes.append("the server gives no ranges of it: 1 of %d streams" % self.streams)
             self.streams = 1
             return [Part(aim, None, None, None)]
         edges = [total * number // self.streams for number in range(self.streams + 1)]
@@ -98,7 +98,7 @@ class Place(object):
             if self.storage == "http":
                 self._look(aims[0])
         if len(aims) < self.streams:
-            self.notes.append("one URL takes one upload at a time: %d %s instead of %d" % (len(aims), "streams" if len(aims) > 1 else "stream", self.streams))
+            self.notes.append("a URL takes one upload at a time: %d of %d streams" % (len(aims), self.streams))
             self.streams = len(aims)
         if self.options.get("delete_urls"):
             self.removal = [Aim(url, self.headers) for url in self.options["delete_urls"]]
@@ -119,8 +119,8 @@ class Place(object):
             else:
                 self.read_back = aim
             return
-        raise Refused("something lies at %s already, and a test replaces nothing. Give a URL that ends in / (the test's own name is added), or a "
-                      "name that isn't taken" % endpoint(aim.url))
+        raise Refused("something lies at %s already, and a test replaces nothing. Give a URL that ends in / (the test's own name is "
+                      "added), or a name that isn't taken" % endpoint(aim.url))
 
     def moved_on(self, part, aim):
         """A redirect of an upload holds for the tries after it; what it was told is kept for the notes."""

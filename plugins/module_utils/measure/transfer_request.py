@@ -29,7 +29,7 @@ Aim.__doc__ = """Where a request goes and what its headers hold beside ours; bot
 Answer = collections.namedtuple("Answer", "status headers body aim")
 
 Part = collections.namedtuple("Part", "aim first last data")
-Part.__doc__ = """What one stream moves: `first` and `last` byte of a range to get (null: all); for an upload `last` + 1 bytes that repeat `data`."""
+Part.__doc__ = """What one stream moves: `first` and `last` byte of a range (null: all); for an upload `last` + 1 bytes that repeat `data`."""
 
 
 class Redirected(Exception):
@@ -83,7 +83,9 @@ def _refusal(response, aim, method):
         said = re.search(br"<Code>([A-Za-z0-9]{3,60})</Code>", response.read(ERROR_BODY_BYTES))
     except (OSError, Failure, http.client.HTTPException, ValueError):
         said = None
-    return failure if said is None else Failure(failure.kind, "%s (%s)" % (failure, said.group(1).decode("ascii")), status, failure.retry_after)
+    if said is None:
+        return failure
+    return Failure(failure.kind, "%s (%s)" % (failure, said.group(1).decode("ascii")), status, failure.retry_after)
 
 
 def _open(aim, settings, deadline):
@@ -127,8 +129,8 @@ def small(method, aim, settings, seconds, headers=None, most=0):
 class Try(object):
     """Moves `parts` at once until all are through, one failed, or `deadline` (time.monotonic()) has come.
 
-    run() raises Failure or Redirected; else: `moved` (Moved), `limited` (null | "bytes" | "seconds"), `answers` ({stream: Answer}, an upload's
-    with the start of its body), `opened` (the first stream's), `first_byte_seconds`, `summed` (of `summer`), `waited_seconds` (for summing).
+    run() raises Failure or Redirected; else: `moved` (Moved), `limited` (null | "bytes" | "seconds"), `answers` ({stream: Answer}, an
+    upload's with the start of its body), `opened` (the first stream's), `first_byte_seconds`, `summed` (of `summer`), `waited_seconds`.
     """
 
     def __init__(self, direction, parts, settings, deadline, most, summer=None):

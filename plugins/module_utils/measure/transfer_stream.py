@@ -20,7 +20,7 @@ from .http_errors import Failure, as_failure
 _SEND_BYTES = {False: 256 << 10, True: 64 << 10}
 _BUFFER_BYTES = 256 << 10
 _BUFFERS = 16
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.01
 
 
 class Moved(object):
