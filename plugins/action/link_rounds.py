@@ -1,0 +1,237 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The steps of a link test of a group: pairs, and for each round servers, clients, results, end. Documentation: plugins/modules/link_rounds.py.
+
+What one host's step has to tell another's is left as a file in the session's folder: the steps of a round run in processes of their own, and a
+host that dies between them takes nothing along.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    alarm,
+    ansible_edge,
+    collecting,
+    link_rounds,
+    link_store,
+    measuring,
+    run_directory,
+    run_pointer,
+)
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import POLL_SECONDS, MeasuringAction
+
+REGISTERED = "measure_network_link_place"
+PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "iperf3_version", "counters", "local_time")
+SETTINGS = ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second", "ports", "iperf3", "grace_seconds")
+# What starting a server or a client takes on a busy controller, for each host that one of its forks has to do.
+START_SECONDS = 5
+
+
+class ActionModule(MeasuringAction):
+    """The link_rounds action."""
+
+    MODULE = "link_benchmark"
+
+    def answer(self, task_vars):
+        """The step named by `step`, for the host at hand; `plan` and `finish` are for the whole group."""
+        self._spoken = self.language(task_vars)
+        arguments = ansible_edge.plain(dict(self._task.args))
+        begun = run_pointer.current(ansible_edge.process_tmp())
+        output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
+        step = arguments.get("step")
+        if step == "plan":
+            return self._plan(output_dir, arguments, task_vars)
+        session = link_store.load(output_dir, arguments.get("session"))
+        if step == "finish":
+            return self._finish(session)
+        name = ansible_edge.plain(task_vars["inventory_hostname"])
+        if name not in session.data["hosts"]:
+            return _nothing("this host takes no part")
+        if step == "leave":
+            return self._leave(session, name, task_vars)
+        steps = {"serve": ("server", self._serve), "start": ("client", self._client), "fetch": ("client", self._fetch), "stop": ("server", self._stop)}
+        if step not in steps:
+            raise ValueError("step: %r is none; there are plan, %s, leave, finish" % (step, ", ".join(steps)))
+        role, method = steps[step]
+        pair, own = session.pair_of(int(arguments.get("round")), name)
+        if own != role:
+            return _nothing("nothing to do in this round")
+        return method(session, pair, name, task_vars)
+
+    # ---------------------------------------------------------- of the group
+
+    def _plan(self, output_dir, arguments, task_vars):
+        asked = ansible_edge.plain(list(task_vars.get("ansible_play_batch") or []))
+        places = ansible_edge.registered(task_vars, ansible_edge.play_hosts(task_vars), REGISTERED)
+        hosts = {name: {key: places[name].get(key) for key in PLACE_KEYS} for name in asked
+                 if name in places and places[name].get("address") and not places[name].get("failed")}
+        left_out = {name: collecting.failure(result)[1] for name, result in places.items() if name not in hosts}
+        taken = {}
+        for name, place in hosts.items():
+            other = taken.setdefault(place["address"], name)
+            if other != name:
+                raise ValueError("%s and %s have the same link address, %s: set gpu_audit_link_address of each to its own" % (
+                    other, name, place["address"]))
+        if len(hosts) < 2:
+            raise ValueError("a link test needs two hosts or more that can be tested; there %s" % (
+                "is only %s" % next(iter(hosts)) if hosts else "are none"))
+        mode = arguments.get("mode") or "auto"
+        made = link_rounds.rounds(hosts, mode)
+        settings = {key: arguments[key] for key in SETTINGS if arguments.get(key) is not None}
+        usual = len(made) * (2 * (int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))) + 10)
+        plan = {"hosts": len(hosts), "rounds": len(made), "pairs": sum(len(pairs) for pairs in made), "seconds": usual,
+                "mode": link_rounds.mode_for(len(hosts), mode)}
+        self._say("links of %d hosts: %d pairs in %d rounds (%s), about %s; each test fills its link" % (
+            plan["hosts"], plan["pairs"], plan["rounds"], plan["mode"], measuring.duration(usual, self._spoken)))
+        if self._task.check_mode:
+            return {"msg": self._text("nothing_started"), "plan": plan}
+        session = link_store.begin(output_dir, hosts, left_out, made, plan["mode"], settings)
+        return {"session": session.data["id"], "rounds": len(made), "plan": plan, "msg": "%d rounds" % len(made)}
+
+    def _finish(self, session):
+        kept = session.finish()
+        failed = {}
+        for name, (_path, document) in kept.items():
+            if "error" in document:
+                failed[name] = document["error"]
+                self._line(name, document["error"])
+                continue
+            result = document["result"]
+            summary = {key: result[key] for key in ("send_bytes_per_second", "receive_bytes_per_second", "rtt_seconds")}
+            self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=kept[name][0]))
+        return {"msg": "kept in %s" % session.folder, "folder": session.folder, "failures": failed,
+                "files": {name: path for name, (path, _document) in kept.items()}}
+
+    # --------------------------------------------------------- on the host
+
+    def _asked(self, session, name, task_vars, module, arguments):
+        """A module's answer; one that says `failed` where the host can't be reached, which then isn't asked again."""
+        lost = session.noted("lost", name)
+        if lost:
+            return {"failed": True, "kind": "unreachable", "msg": lost["message"]}
+        try:
+            with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
+                answer = self._execute_module(module_name="trainops.gpu_audit." + module, module_args=arguments, task_vars=task_vars)
+        except alarm.HostTimeout:
+            answer = {"unreachable": True, "msg": "no answer within %d s" % POLL_SECONDS}
+        except AnsibleConnectionFailure as error:
+            answer = {"unreachable": True, "msg": ansible_edge.words(error)}
+        except AnsibleError as error:
+            answer = {"failed": True, "msg": ansible_edge.words(error)}
+        if answer.get("unreachable"):
+            self._drop_session()
+            self._lose(session, name, collecting.failure(answer)[1])
+            return dict(answer, failed=True, kind="unreachable")
+        return answer
+
+    def _lose(self, session, name, words):
+        words = "%s can't be reached: %s" % (name, words)
+        session.note("lost", name, {"message": words})
+        self._line(name, words)
+
+    def _server_arguments(self, session, name, **more):
+        settings = session.data["settings"]
+        return {"address": session.host(name)["address"], "port_range": settings["ports"], "session": session.data["id"],
+                **({"iperf3": settings["iperf3"]} if settings.get("iperf3") else {}), **more}
+
+    def _serve(self, session, pair, name, task_vars):
+        pairs = len(session.data["rounds"][pair["round"] - 1])
+        spread = START_SECONDS * (2 + 2 * pairs // max(1, int(task_vars.get("ansible_forks") or 5)))
+        lifetime = self._longest(session) + spread
+        answer = self._asked(session, name, task_vars, "link_server", self._server_arguments(session, name, state="started", lifetime_seconds=lifetime))
+        if answer.get("failed") or not answer.get("port"):
+            words = collecting.failure(answer)[1]
+            session.note("server", pair["n"], {"error": {"kind": answer.get("kind") or "local", "message": words if words.startswith(name)
+                                                         else "no server on %s: %s" % (name, words)}})
+            return {"msg": words}
+        session.note("server", pair["n"], {"port": answer["port"]})
+        return {"msg": "port %d" % answer["port"], "port": answer["port"]}
+
+    def _longest(self, session):
+        """Seconds that a test takes at most: what module_utils/measure/link.py holds itself to, some more for slow machines."""
+        settings = session.data["settings"]
+        one = int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))
+        return (one + 3) * 7 + one + 60
+
+    def _client(self, session, pair, name, task_vars):
+        server = session.noted("server", pair["n"]) or {"error": {"kind": "local", "message": "no server was started on %s" % pair["server"]}}
+        lost = session.noted("lost", name)
+        if "error" in server or lost:
+            error = server.get("error") or {"kind": "unreachable", "message": lost["message"]}
+            return self._failed_pair(session, pair, error)
+        settings = session.data["settings"]
+        arguments = {key: settings[key] for key in ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second", "iperf3") if settings.get(key)}
+        self._task.args = dict(arguments, peer=session.host(pair["server"])["address"], port=server["port"], address=session.host(name)["address"],
+                               session=session.data["id"])
+        seconds = self._longest(session)
+        try:
+            with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
+                note = self._start(measuring.time_limit(seconds), seconds, task_vars)
+        except (alarm.HostTimeout, AnsibleConnectionFailure, AnsibleError) as error:
+            words = "no answer within %d s" % POLL_SECONDS if isinstance(error, alarm.HostTimeout) else ansible_edge.words(error)
+            self._lose(session, name, words)
+            return self._failed_pair(session, pair, {"kind": "unreachable", "message": "%s can't be reached: %s" % (name, words)})
+        if "jid" not in note:
+            return self._failed_pair(session, pair, {"kind": "local", "message": str(note.get("msg"))})
+        session.note("job", pair["n"], note)
+        return {"msg": "started"}
+
+    def _failed_pair(self, session, pair, error):
+        session.keep_pair(pair, {"error": error}, run_directory.now())
+        return {"msg": error["message"]}
+
+    def _fetch(self, session, pair, name, task_vars):
+        note = session.noted("job", pair["n"])
+        if note is None:
+            return _nothing("no test was started")
+
+        def say(elapsed, lost):
+            self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=measuring.duration(elapsed, self._spoken),
+                                        limit=measuring.duration(note["seconds"], self._spoken), lost=lost))
+
+        grace = float(session.data["settings"].get("grace_seconds", 60))
+        try:
+            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), min(note["seconds"], note["seconds"]), grace, time.monotonic,
+                                    time.sleep, say)
+        except measuring.JobError as error:
+            if error.kept:
+                self._lose(session, name, str(error))
+            return self._failed_pair(session, pair, {"kind": "unreachable" if error.kept else "local", "message": "%s: %s" % (name, error)})
+        if answer.get("failed") or not isinstance(answer.get("measurement"), dict):
+            return self._failed_pair(session, pair, {"kind": "local", "message": "%s: %s" % (name, collecting.failure(answer)[1])})
+        result = session.keep_pair(pair, answer, note["started"])
+        try:
+            self._poll(note["jid"], task_vars, "cleanup")
+        except measuring.Lost:
+            # A file of some kilobytes stays there.
+            pass
+        return {"msg": (result["error"] or {}).get("message") or "measured"}
+
+    def _stop(self, session, pair, name, task_vars):
+        if "port" not in (session.noted("server", pair["n"]) or {}):
+            return _nothing("no server runs here")
+        return self._stopped(session, name, task_vars)
+
+    def _leave(self, session, name, task_vars):
+        """The end for a host: nothing of the session runs there any more, and what its counters say now."""
+        answer = self._stopped(session, name, task_vars, address=session.host(name)["address"])
+        if isinstance(answer.get("counters"), dict):
+            session.note("after", name, {"counters": answer.pop("counters")})
+        return answer
+
+    def _stopped(self, session, name, task_vars, **more):
+        answer = self._asked(session, name, task_vars, "link_server",
+                             {"state": "stopped", "session": session.data["id"], "port_range": session.data["settings"]["ports"], **more})
+        if answer.get("failed"):
+            return {"msg": "%s; what was started there ends by itself" % collecting.failure(answer)[1]}
+        if answer.get("left"):
+            self.warn("%s: processes that don't end: %s" % (name, ", ".join(str(pid) for pid in answer["left"])), task_vars)
+        return {"msg": "ended %d" % answer.get("ended", 0), "counters": answer.get("counters")}
+
+
+def _nothing(why):
+    return {"skipped": True, "skip_reason": why, "msg": why}

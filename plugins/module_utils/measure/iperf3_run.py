@@ -1,0 +1,269 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Finds iperf3, starts clients and servers of it so that each ends by itself, and says in words what went wrong."""
+
+from __future__ import annotations
+
+import collections
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+from ..sources.run_program import read_scratch, run_program, scratch_file
+from . import link_netlink
+from .iperf3_output import parse_iperf3
+
+ANSWER_SECONDS = 20
+CONNECT_SECONDS = 5
+# Beyond its own seconds a client needs these for agreeing, for the last bytes on their way, and for the results.
+SPARE_SECONDS = 12
+# In the environment of every iperf3 of a test, so that whatever is left of it is found.
+MARK_VARIABLE = "GPU_AUDIT_LINK_SESSION"
+# From this version on each stream has a thread of its own.
+THREADED = (3, 16)
+
+_INSTALL = (("debian", "apt-get install iperf3"), ("rhel", "dnf install iperf3"), ("fedora", "dnf install iperf3"),
+            ("suse", "zypper install iperf"), ("arch", "pacman -S iperf3"), ("alpine", "apk add iperf3"))
+_FOLDERS = ["/usr/bin", "/usr/local/bin", "/usr/sbin", "/sbin", "/bin"]
+
+Tool = collections.namedtuple("Tool", "path version options")
+Tool.__doc__ = """An iperf3 that can be used: its path, version ("3.12") and the long options that its help names."""
+
+
+class NoTool(Exception):
+    """There is no iperf3 that can be used; the text says how to get one."""
+
+
+class NoServer(Exception):
+    """No server could be started; `kind` and the text say why."""
+
+    def __init__(self, kind, message):
+        super(NoServer, self).__init__(message)
+        self.kind = kind
+
+
+# ------------------------------------------------------------------ the program
+
+
+def install_line(os_release):
+    """The line that installs iperf3, from the text of /etc/os-release."""
+    names = " ".join(re.findall(r'^(?:ID|ID_LIKE)="?([^"\n]*)', os_release or "", re.MULTILINE)).split()
+    names = ["debian" if name == "ubuntu" else "suse" if name.startswith(("sles", "opensuse")) else name for name in names]
+    return next((line for family, line in _INSTALL if family in names), "the package iperf3 of your distribution")
+
+
+def tool(path=None, os_release="", run=run_program):
+    """-> Tool; NoTool where there is none. `path`: a program or a bare name; null for iperf3 on the search path."""
+    found = _found(path or "iperf3")
+    if found is None:
+        raise NoTool("%s isn't installed here. Install it with: %s" % ("iperf3" if not path else "the iperf3 named, %s," % path,
+                                                                      install_line(os_release)))
+    done = run([found, "--version"], ANSWER_SECONDS)
+    if done.timed_out or done.rc is None:
+        raise NoTool("%s --version %s" % (found, "gave no answer within %d s and was ended" % ANSWER_SECONDS if done.timed_out
+                                          else "can't be started: %s" % done.stderr))
+    said = done.stdout + "\n" + done.stderr
+    version = re.search(r"\biperf (3\.\d+[\w.+-]*)", said)
+    if not version:
+        other = re.search(r"\biperf (?:version )?([\d.]+)", said)
+        raise NoTool("%s is %s; iperf3 3.1 or newer is needed. Install it with: %s" % (
+            found, "iperf %s" % other.group(1) if other else "not iperf3 (it says %s)" % (" ".join(said.split())[:100] or "nothing"),
+            install_line(os_release)))
+    usage = run([found, "--help"], ANSWER_SECONDS)
+    return Tool(found, version.group(1), frozenset(re.findall(r"(--[a-z][a-z0-9-]+)", usage.stdout + usage.stderr)))
+
+
+def _found(path):
+    if "/" in path:
+        return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
+    for folder in os.environ.get("PATH", "").split(":") + _FOLDERS:
+        candidate = os.path.join(folder, path)
+        if folder and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+def numbers(version):
+    """"3.17.1" -> (3, 17, 1)."""
+    return tuple(int(part) for part in re.findall(r"\d+", version or "")[:3])
+
+
+def _limited(argv, seconds):
+    """`argv` under coreutils' timeout where there is one: it ends even when whoever started it was killed."""
+    timeout = _found("timeout")
+    return ([timeout, "-k", "2", "%d" % seconds] if timeout else []) + argv
+
+
+# -------------------------------------------------------------------- a client
+
+
+def arguments(used, server, port, address, seconds, omit_seconds, streams=1, reverse=False, udp_bits_per_second=None):
+    """The client's command for one direction."""
+    argv = [used.path, "-c", server, "-p", "%d" % port, "-B", address, "-J", "-t", "%d" % seconds, "-O", "%d" % omit_seconds, "-i", "1"]
+    if streams > 1:
+        argv += ["-P", "%d" % streams]
+    if reverse:
+        argv.append("-R")
+    if udp_bits_per_second:
+        argv += ["-u", "-b", "%d" % udp_bits_per_second]
+    if "--connect-timeout" in used.options:
+        argv += ["--connect-timeout", "%d" % (CONNECT_SECONDS * 1000)]
+    return argv
+
+
+def deadline(seconds, omit_seconds):
+    """Seconds after which one client counts as hanging."""
+    return seconds + omit_seconds + CONNECT_SECONDS + SPARE_SECONDS
+
+
+def client(used, argv, server, port, limit_seconds, session, run=run_program):
+    """Runs a client. -> (iperf3_output's facts, null or {"kind", "message"})."""
+    done = run(_limited(argv, limit_seconds + 5), limit_seconds, env={MARK_VARIABLE: session})
+    facts = parse_iperf3(done.stdout + "\n" + done.stderr)
+    where = "%s port %d" % (server, port)
+    if done.timed_out:
+        known = "--connect-timeout" in used.options
+        return facts, {"kind": "stalled" if known else "timeout", "message": (
+            "%s took the connection and gave no answer, or stopped answering, within %d s: no iperf3 server listens there, its machine hangs, or large "
+            "packets get lost on the way" % (where, limit_seconds) if known else
+            "no answer from %s within %d s: a firewall drops it, or what listens there is no iperf3 server" % (where, limit_seconds))}
+    if facts["error"] is None:
+        return facts, None
+    if done.rc is not None and done.rc < 0:
+        return facts, {"kind": "local", "message": "iperf3 was ended by signal %d" % -done.rc}
+    kind = kind_of(facts["error"], done.duration_seconds)
+    return facts, {"kind": kind, "message": _SAID[kind] % {"where": where, "said": facts["error"]}}
+
+
+_KINDS = (
+    ("busy", r"busy running a test"),
+    ("refused", r"[Cc]onnection refused"),
+    ("timeout", r"timed out|Operation now in progress|ETIMEDOUT"),
+    ("unreachable", r"No route to host|[Nn]etwork is unreachable|[Hh]ost is (down|unreachable)"),
+    ("dns", r"Name or service not known|name resolution|No address associated|nodename nor servname"),
+    ("reset", r"reset by peer|closed unexpectedly|[Bb]roken pipe|server has terminated|unable to receive results"),
+    ("local", r"Cannot assign requested address|unable to bind|Permission denied|No such device|unrecognized option|parameter error|Too many open files"),
+)
+_SAID = {
+    "busy": "the iperf3 server on %(where)s is busy with somebody else's test, also after waiting: %(said)s",
+    "refused": "%(where)s refused the connection: no server listens there, or a firewall rejects it (%(said)s)",
+    "timeout": "%(where)s can't be reached: no answer to the connection, a firewall drops it (%(said)s). Open the ports of "
+               "measure_network_link_ports between the hosts",
+    "unreachable": "no way to %(where)s: %(said)s",
+    "dns": "%(where)s: %(said)s",
+    "reset": "the iperf3 server on %(where)s ended during the test: %(said)s",
+    "local": "iperf3 can't work here: %(said)s",
+    "protocol": "iperf3 and the server on %(where)s didn't come to a result: %(said)s",
+}
+
+
+def kind_of(said, seconds=0.0):
+    """The kind of what iperf3 said."""
+    if "Bad file descriptor" in said:
+        # What 3.9 says of a connection that failed.
+        return "timeout" if seconds >= CONNECT_SECONDS - 1 else "refused"
+    return next((kind for kind, words in _KINDS if re.search(words, said)), "protocol")
+
+
+# --------------------------------------------------------------------- a server
+
+
+def ports(text):
+    """"5201-5300" or "5201" -> [5201, ...]; ValueError."""
+    found = re.match(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?$", str(text))
+    first, last = (int(found.group(1)), int(found.group(2) or found.group(1))) if found else (0, 0)
+    if not 1024 <= first <= last <= 65535:
+        raise ValueError("port range: %r is none; give two ports from 1024 to 65535, such as 5201-5300" % (text,))
+    return list(range(first, last + 1))
+
+
+def start_server(used, address, port_range, lifetime_seconds, session):
+    """{"port", "pid"} of a server that ends by itself after so many seconds; NoServer."""
+    if _found("timeout") is None:
+        raise NoServer("local", "the program timeout (coreutils) isn't here; without it a server might be left running")
+    said = ""
+    for port in port_range:
+        if not _free(address, port):
+            continue
+        with scratch_file() as output:
+            process = subprocess.Popen(
+                _limited([used.path, "-s", "-B", address, "-p", "%d" % port], lifetime_seconds), stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, env=dict(os.environ, LC_ALL="C", **{MARK_VARIABLE: session}), start_new_session=True, close_fds=True, cwd="/")
+            until = time.monotonic() + ANSWER_SECONDS
+            while process.poll() is None and time.monotonic() < until:
+                if _listens(port):
+                    # Left running on purpose.
+                    process.returncode = 0
+                    return {"port": port, "pid": process.pid}
+                time.sleep(0.02)
+            said = " ".join(read_scratch(output, 4000).decode("utf-8", "replace").split())[-300:]
+        if process.poll() is None:
+            stop(session)
+            raise NoServer("local", "iperf3 -s on %s port %d didn't begin to listen within %d s: %s" % (address, port, ANSWER_SECONDS, said))
+        if "in use" not in said:
+            raise NoServer("local", "iperf3 -s can't listen on %s port %d: %s" % (address, port, said or "it said nothing"))
+    raise NoServer("busy", "all ports from %d to %d are taken on %s; give a wider range" % (port_range[0], port_range[-1], address))
+
+
+def _free(address, port):
+    try:
+        with socket.socket(link_netlink.family_of(address), socket.SOCK_STREAM) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((address, port))
+            tried.listen(1)
+    except OSError:
+        return False
+    return True
+
+
+def _listens(port):
+    """Whether a TCP port is listened on, from /proc/net/tcp: connecting to see would be taken for a client."""
+    ending = ":%04X" % port
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(name) as file:
+                for line in file:
+                    fields = line.split()
+                    if len(fields) > 3 and fields[3] == "0A" and fields[1].endswith(ending):
+                        return True
+        except OSError:
+            pass
+    return False
+
+
+def marked(session):
+    """Process ids of the tests of a session that still run here."""
+    mark, found = ("%s=%s" % (MARK_VARIABLE, session)).encode(), []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            with open("/proc/%s/environ" % name, "rb") as file:
+                if mark in file.read(1 << 20).split(b"\0"):
+                    found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def stop(session, seconds=3.0):
+    """Ends what is left of a session. -> (how many were ended, [pids that wouldn't])."""
+    ended = set()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        there = marked(session)
+        ended.update(there)
+        for pid in there:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
+        until = time.monotonic() + seconds
+        while there and time.monotonic() < until:
+            time.sleep(0.05)
+            there = [pid for pid in marked(session)]
+        if not there:
+            return len(ended), []
+    return len(ended), there

@@ -1,0 +1,234 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Measures the link from this host to a peer where an iperf3 server listens: both directions, as many streams as it takes, UDP, path MTU.
+
+The result's form is in docs/network.md. What can't be measured is null and said in `error` or `notes`; a link that fails is a result.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from ..facts import platform
+from ..sources.host_files import HostFiles
+from . import iperf3_run, link_netlink, link_place
+
+DIRECTIONS = ("send", "receive")
+# Streams tried one after the other where fewer don't fill the link.
+STREAMS = (1, 4, 8)
+FILLED_FRACTION = 0.9
+# A stream that keeps its core so busy is held up by it, not by the link.
+BUSY_CORE_FRACTION = 0.85
+BUSY_TRIES = 4
+# Kinds after which the other direction can't work either, and would only take its time to say so.
+_FINAL = ("refused", "timeout", "unreachable", "dns", "stalled", "local", "busy")
+_RANGES = {"seconds": (1, 3600), "omit_seconds": (0, 60), "parallel": (0, 128), "port": (1, 65535),
+           "udp_bits_per_second": (8000, 100000000000)}
+
+
+def plan(options, host=None):
+    """Looks and starts nothing. -> {"seconds", "bytes_written", "bytes_read", "notes", "place", "tool"};
+    link_place.NoAddress, iperf3_run.NoTool, ValueError.
+    """
+    for name, (least, most) in _RANGES.items():
+        value = options.get(name)
+        if value is not None and not least <= value <= most:
+            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))
+    link_netlink.family_of(options["peer"])
+    wrong = [name for name in options["directions"] if name not in DIRECTIONS]
+    if wrong or not options["directions"]:
+        raise ValueError("directions: give send, receive or both, not %s" % ", ".join(wrong or ["none"]))
+    host = host or HostFiles()
+    place = link_place.address_of(options.get("address"), options.get("management"))
+    used = iperf3_run.tool(options.get("iperf3"), host.text_or("/etc/os-release", ""))
+    return {"seconds": longest(options), "bytes_written": None, "bytes_read": None, "place": place, "tool": used,
+            "notes": ["fills the link between %s and %s for about %d s" % (place["address"], options["peer"], _usual(options))]}
+
+
+def _usual(options):
+    return (options["seconds"] + options["omit_seconds"]) * len(options["directions"]) + (options["seconds"] if options["udp"] else 0)
+
+
+def longest(options):
+    """Seconds that a test takes at most."""
+    one = iperf3_run.deadline(options["seconds"], options["omit_seconds"])
+    tries = 1 if options.get("parallel") else len(STREAMS)
+    # Clients that end in time but for the last one; a busy server is asked again.
+    return (options["seconds"] + options["omit_seconds"] + 3) * (tries * len(options["directions"]) + (1 if options["udp"] else 0)) + one + 15
+
+
+def run(options, planned, host=None, client=iperf3_run.client):
+    """Measures. `planned`: plan()'s. -> the result of the pair; raises nothing for what a link can do."""
+    host = host or HostFiles()
+    place, used, peer = planned["place"], planned["tool"], options["peer"]
+    seen = link_place.look(host)
+    notes, interface = [], place["interface"]
+    try:
+        routed = link_netlink.route_interface(peer, place["address"])
+        if routed != interface:
+            notes.append("packets from %s to %s leave by %s, not by %s" % (place["address"], peer, routed, interface))
+            interface = routed
+    except OSError as error:
+        notes.append("no route from %s to %s: %s" % (place["address"], peer, error.strerror or error))
+    link = link_place.describe(host, seen, interface)
+    notes += link["notes"]
+    before = link_place.counters(host, seen, interface)
+    mtu = link_place.path_mtu(place["address"], peer, options["port"])
+    notes += _mtu_notes(mtu, link["mtu_bytes"], peer)
+    result = {
+        "client_address": place["address"], "server_address": peer, "port": options["port"], "interface": interface, "tool": "iperf3",
+        "iperf3_version": used.version, "send": None, "receive": None, "udp": None, "rtt_seconds": None, "rtt_loaded_seconds": None,
+        "path_mtu_bytes": mtu["path_mtu_bytes"], "interface_mtu_bytes": link["mtu_bytes"], "black_hole": mtu["black_hole"], "parallel": None,
+        "line_rate_bits_per_second": link["line_rate_bits_per_second"], "link_kind": link["link_kind"], "counters": None, "error": None,
+        "local_time": _local_time(), "notes": notes,
+    }
+    test = _Test(options, planned, client, link["line_rate_bits_per_second"])
+    for direction in options["directions"]:
+        found, error = test.direction(direction)
+        result[direction] = found
+        if error:
+            result["error"] = result["error"] or _at(direction, error, mtu)
+            if error["kind"] in _FINAL:
+                break
+    if options["udp"] and (result["error"] is None or result["error"]["kind"] not in _FINAL):
+        result["udp"], error = test.udp()
+        if error:
+            notes.append("UDP: %s" % error["message"])
+    result.update(rtt_seconds=test.rtt, rtt_loaded_seconds=test.rtt_loaded, parallel=test.streams)
+    notes += test.notes
+    result["counters"] = link_place.growth(before, link_place.counters(host, link_place.look(host), interface))
+    return result
+
+
+def _at(direction, error, mtu):
+    words = "%s: %s" % (direction, error["message"])
+    if error["kind"] == "stalled" and mtu["black_hole"]:
+        words += " (packets of %d bytes get lost on this path: set one MTU on both hosts and every switch between them)" % mtu["path_mtu_bytes"]
+    return {"kind": error["kind"], "message": words}
+
+
+def _mtu_notes(mtu, own, peer):
+    if mtu["error"]:
+        return ["path MTU to %s: %s" % (peer, mtu["error"])]
+    if mtu["black_hole"]:
+        return ["MTU black hole: packets of %s bytes to %s get lost and nobody says so, small ones arrive; the MTU of the other host or of a switch "
+                "between is smaller" % (mtu["path_mtu_bytes"], peer)]
+    if own and mtu["path_mtu_bytes"] and mtu["path_mtu_bytes"] < own:
+        return ["the path to %s carries packets of %d bytes, this interface %d" % (peer, mtu["path_mtu_bytes"], own)]
+    return []
+
+
+def _local_time():
+    """The host's own time with its offset."""
+    text = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    return text[:-2] + ":" + text[-2:]
+
+
+class _Test(object):
+    """The clients of one pair, one after another."""
+
+    def __init__(self, options, planned, client, line_rate):
+        self.options, self.used, self.address = options, planned["tool"], planned["place"]["address"]
+        self.client, self.line_rate = client, line_rate
+        self.streams = options.get("parallel") or 1
+        self.notes, self.rtt, self.rtt_loaded = [], None, None
+
+    def _once(self, streams=1, reverse=False, udp=None):
+        options = self.options
+        argv = iperf3_run.arguments(self.used, options["peer"], options["port"], self.address, options["seconds"], options["omit_seconds"],
+                                    streams, reverse, udp)
+        limit = iperf3_run.deadline(options["seconds"], options["omit_seconds"])
+        for attempt in range(BUSY_TRIES):
+            facts, error = self.client(self.used, argv, options["peer"], options["port"], limit, options["session"])
+            if not error or error["kind"] != "busy" or attempt + 1 == BUSY_TRIES:
+                break
+            # Not all at the same moment again.
+            time.sleep(random.uniform(0.5, 1.5) * (attempt + 1))
+        return facts, error
+
+    def direction(self, name):
+        """({"bytes_per_second", "retransmits", "seconds", "streams"} or None, error or None) with as many streams as it takes."""
+        best, error = None, None
+        wanted = [self.options["parallel"]] if self.options.get("parallel") else [count for count in STREAMS if count >= self.streams]
+        for streams in wanted:
+            facts, failed = self._once(streams, name == "receive")
+            if failed:
+                error = None if best else failed
+                if best:
+                    self.notes.append("%s: with %d streams: %s" % (name, streams, failed["message"]))
+                break
+            found = dict(facts["directions"].get(name) or {}, streams=streams)
+            rate = found.get("bytes_per_second")
+            if rate is None:
+                return None, {"kind": "protocol", "message": "iperf3 measured the other direction than it was asked for"}
+            self._latency(facts)
+            enough = best and rate < best["bytes_per_second"] * 1.05
+            if best is None or rate > best["bytes_per_second"]:
+                best = {"bytes_per_second": rate, "retransmits": found["retransmits"], "seconds": found["seconds"], "streams": streams}
+            if enough or not self._held_up(rate, facts):
+                break
+        if best:
+            self.streams = max(self.streams, best["streams"])
+            self._tell(name, best)
+        return best, error
+
+    def _held_up(self, rate, facts):
+        """Whether more streams may carry more: the link has room, or its rate isn't known and a core is what is full."""
+        if self.line_rate:
+            return rate * 8 < FILLED_FRACTION * self.line_rate
+        return any((share or 0) >= BUSY_CORE_FRACTION for share in facts["cpu_fraction"].values())
+
+    def _tell(self, name, best):
+        old = iperf3_run.numbers(self.used.version) < iperf3_run.THREADED
+        if old and best["streams"] > 1 and self.line_rate and best["bytes_per_second"] * 8 < FILLED_FRACTION * self.line_rate:
+            self.notes.append("%s: iperf3 %s runs all streams in one thread, which may be what is full; 3.16 and newer have one for each" % (
+                name, self.used.version))
+
+    def _latency(self, facts):
+        for key, value in (("rtt", facts["rtt_seconds"]), ("rtt_loaded", facts["rtt_loaded_seconds"])):
+            earlier = getattr(self, key)
+            if value is not None and (earlier is None or value < earlier):
+                setattr(self, key, value)
+
+    def udp(self):
+        """({"bytes_per_second", "jitter_seconds", "lost_fraction"} or None, error or None) at a rate that a link carries easily."""
+        facts, error = self._once(udp=self.options["udp_bits_per_second"])
+        found = facts["directions"].get("send")
+        if error or not found:
+            return None, error or {"kind": "protocol", "message": "no figures"}
+        return dict((key, found[key]) for key in ("bytes_per_second", "jitter_seconds", "lost_fraction")), None
+
+
+# --------------------------------------------------------------- the other end
+
+
+def identity(host=None):
+    """{"machine_id", "gpu_uuids", "local_time"}: whose link it is, as the facts have it."""
+    return {"machine_id": platform.collect(host or HostFiles())["machine_id"], "gpu_uuids": [], "local_time": _local_time()}
+
+
+def serve(options, host=None):
+    """What link_server does: looks, and starts or ends a server. -> its result; link_place.NoAddress, iperf3_run.NoTool or NoServer, ValueError."""
+    host = host or HostFiles()
+    ended = {}
+    if options["state"] == "stopped":
+        # First of all, whatever the rest may say.
+        count, left = iperf3_run.stop(options["session"])
+        ended = {"ended": count, "left": left}
+        if not options["address"]:
+            return ended
+    place = link_place.address_of(options["address"], options.get("management"))
+    port_range = iperf3_run.ports(options["port_range"])
+    seen = link_place.look(host)
+    found = dict(link_place.describe(host, seen, place["interface"]), counters=link_place.counters(host, seen, place["interface"]), **ended)
+    found["address"] = place["address"]
+    if options["state"] == "stopped":
+        return found
+    used = iperf3_run.tool(options.get("iperf3"), host.text_or("/etc/os-release", ""))
+    found["iperf3_version"] = used.version
+    if options["state"] == "started":
+        if not 1 <= options["lifetime_seconds"] <= 86400:
+            raise ValueError("lifetime_seconds must be between 1 and 86400, not %s" % options["lifetime_seconds"])
+        found.update(iperf3_run.start_server(used, place["address"], port_range, options["lifetime_seconds"], options["session"]))
+    return found

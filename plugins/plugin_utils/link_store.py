@@ -1,0 +1,238 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A test of the links of a group of hosts on disk, and the measurement of each host that it gives. No Ansible.
+
+    <output dir>/measurements/_links/<UTC>-<id>/session.json     hosts, rounds, settings
+                                                /<n>.json        a pair: a measurement/1 document
+                                                /summary.json    all pairs, and what each host's own link does
+                                                /.work/          notes between the tasks of a round; gone at the end
+
+The measurement of each host (module link_benchmark, target links) is kept beside its others, so that audits find it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+from . import link_judging, measuring, run_directory
+
+SCHEMA = "trainops.gpu_audit/links/1"
+SUMMARY_SCHEMA = "trainops.gpu_audit/links-summary/1"
+MODULE, TARGET = "link_benchmark", "links"
+_MAX_NOTES = 20
+_ID = re.compile(r"\A\d{8}T\d{6}Z-[0-9a-f]{6}\Z")
+
+
+class Session:
+    """An open session: `folder`, and `data`, the content of session.json."""
+
+    def __init__(self, output_dir, data):
+        self.output_dir, self.data = output_dir, data
+        self.folder = _folder(output_dir, data["id"])
+
+    # ------------------------------------------------------------ the rounds
+
+    def pair_of(self, number, host):
+        """(the pair that a host is in in this round, "client" or "server"), (None, None) where it pauses."""
+        for pair in self.data["rounds"][number]:
+            if host == pair["client"]:
+                return pair, "client"
+            if host == pair["server"]:
+                return pair, "server"
+        return None, None
+
+    def host(self, name):
+        return self.data["hosts"][name]
+
+    # ------------------------------------------------ notes between the tasks
+
+    def note(self, kind, key, content):
+        """Keep something for a later task of this play; `kind` server, job, lost or after."""
+        run_directory.write_json(self._note_path(kind, key), content)
+
+    def noted(self, kind, key):
+        """What was kept, None where nothing was."""
+        try:
+            return run_directory.read_json(self._note_path(kind, key))
+        except run_directory.InvalidDocument:
+            return None
+
+    def _note_path(self, kind, key):
+        return os.path.join(self.folder, ".work", "%s-%s.json" % (kind, run_directory.safe_name(str(key))))
+
+    # ---------------------------------------------------------------- a pair
+
+    def keep_pair(self, pair, answer, started):
+        """Write a pair's document. `answer`: the module's ({"measurement": ...}), or {"error": {"kind", "message"}}."""
+        client, server = self.host(pair["client"]), self.host(pair["server"])
+        result = answer.get("measurement")
+        if not isinstance(result, dict):
+            result = {"client_address": client["address"], "server_address": server["address"], "interface": client["interface"], "tool": "iperf3",
+                      "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None, "rtt_seconds": None,
+                      "path_mtu_bytes": None, "parallel": None, "counters": None, "notes": [], "error": answer["error"],
+                      "line_rate_bits_per_second": client["line_rate_bits_per_second"], "link_kind": client["link_kind"]}
+        result = dict(result, client=pair["client"], server=pair["server"], server_interface=server["interface"], round=pair["round"])
+        known = {"machine_id": client["machine_id"], "gpu_uuids": client["gpu_uuids"], "target": pair["server"],
+                 "started_at": answer.get("started_at"), "finished_at": answer.get("finished_at"), "measurement": result}
+        document = measuring.document(pair["client"], MODULE, dict(self.data["settings"], session=self.data["id"]), known, started,
+                                      run_directory.now())
+        run_directory.write_json(os.path.join(self.folder, "%d.json" % pair["n"]), document)
+        return result
+
+    def pairs(self):
+        """[(pair, its result or None where it wasn't tried)]."""
+        found = []
+        for pair in (each for pairs in self.data["rounds"] for each in pairs):
+            try:
+                result = run_directory.read_json(os.path.join(self.folder, "%d.json" % pair["n"])).get("result")
+            except run_directory.InvalidDocument:
+                result = None
+            found.append((pair, result if isinstance(result, dict) else None))
+        return found
+
+    # ---------------------------------------------------------------- the end
+
+    def finish(self):
+        """Compose the summary and each host's measurement, and keep them. -> {host: (path, document)}."""
+        pairs = self.pairs()
+        finished = run_directory.now()
+        results = host_results(self.data, pairs, {name: (self.noted("after", name) or {}).get("counters") for name in self.data["hosts"]})
+        kept = {}
+        for name, result in results.items():
+            host = self.host(name)
+            answer = {"machine_id": host["machine_id"], "gpu_uuids": host["gpu_uuids"], "target": TARGET}
+            failure = _failure(result)
+            answer.update({"failed": True, "msg": failure} if failure else {"measurement": result})
+            document = measuring.document(name, MODULE, dict(self.data["settings"], session=self.data["id"]), answer, self.data["started"], finished)
+            kept[name] = (measuring.store(self.output_dir, document), document)
+        run_directory.write_json(os.path.join(self.folder, "summary.json"), run_directory.tame({
+            "schema": SUMMARY_SCHEMA, "id": self.data["id"], "started": self.data["started"], "finished": finished, "mode": self.data["mode"],
+            "rounds": len(self.data["rounds"]), "left_out": self.data["left_out"],
+            "hosts": {name: {key: value for key, value in result.items() if key not in ("pairs", "notes")} for name, result in results.items()},
+            "pairs": [dict(pair, **_shown(result)) for pair, result in pairs],
+        }))
+        shutil.rmtree(os.path.join(self.folder, ".work"), ignore_errors=True)
+        return kept
+
+
+def _folder(output_dir, session):
+    return os.path.join(output_dir, "measurements", "_links", session)
+
+
+def begin(output_dir, hosts, left_out, rounds, mode, settings):
+    """A new Session, its folder made. hosts: {name: {"address", "interface", "machine_id", "gpu_uuids", "link_kind",
+    "line_rate_bits_per_second", "iperf3_version", "counters"}}; rounds: link_rounds.rounds().
+    """
+    number, listed = 0, []
+    for at, pairs in enumerate(rounds):
+        listed.append([])
+        for client, server in pairs:
+            number += 1
+            listed[-1].append({"n": number, "round": at + 1, "client": client, "server": server})
+    data = {"schema": SCHEMA, "id": run_directory.new_run_id(), "started": run_directory.now(), "mode": mode, "hosts": hosts, "left_out": left_out,
+            "rounds": listed, "settings": settings}
+    session = Session(output_dir, data)
+    try:
+        os.makedirs(os.path.join(session.folder, ".work"))
+    except OSError as error:
+        raise run_directory.RunDirectoryError(
+            "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (session.folder, error.strerror or error)) from error
+    run_directory.write_json(os.path.join(session.folder, "session.json"), run_directory.tame(data))
+    return session
+
+
+def load(output_dir, session):
+    """A session that was begun. ValueError for what is none."""
+    if not isinstance(session, str) or not _ID.match(session):
+        raise ValueError("%r is no session of link tests" % (session,))
+    try:
+        data = run_directory.read_json(os.path.join(_folder(output_dir, session), "session.json"))
+    except run_directory.InvalidDocument as error:
+        raise ValueError("the session %s can't be read: %s" % (session, error)) from error
+    if data.get("schema") != SCHEMA:
+        raise ValueError("the session %s is of another version" % session)
+    return Session(output_dir, data)
+
+
+# ------------------------------------------------------------------ the figures
+
+
+def _shown(result):
+    keys = ("send", "receive", "rtt_seconds", "path_mtu_bytes", "parallel", "error")
+    return {key: result.get(key) for key in keys} if result else dict.fromkeys(keys[:-1], None) | {"error": _NOT_TRIED}
+
+
+_NOT_TRIED = {"kind": "local", "message": "the play ended before this pair's turn"}
+
+
+def host_results(data, pairs, after):
+    """{host: the result of its measurement}. pairs: Session.pairs(); after: {host: its counters at the end, or None}. Pure."""
+    tried = [dict(result or {"error": _NOT_TRIED}, **{key: pair[key] for key in ("client", "server")}) for pair, result in pairs]
+    figures = link_judging.hosts_figures(tried, data["hosts"])
+    count = sum(1 for figure in figures.values() if figure["bytes_per_second"] is not None)
+    return {name: _host_result(name, host, figures[name], [pair for pair in tried if name in (pair["client"], pair["server"])],
+                               after.get(name), count, data) for name, host in data["hosts"].items()}
+
+
+def _rate(pair, direction):
+    return (pair.get(direction) or {}).get("bytes_per_second")
+
+
+def _seen_by(name, pair):
+    """A pair as one of its hosts sees it."""
+    client = pair["client"] == name
+    sending, receiving = ("send", "receive") if client else ("receive", "send")
+    return {"peer": pair["server"] if client else pair["client"], "send_bytes_per_second": _rate(pair, sending),
+            "receive_bytes_per_second": _rate(pair, receiving), "retransmits": (pair.get(sending) or {}).get("retransmits"),
+            "rtt_seconds": pair.get("rtt_seconds"), "error": pair.get("error")}
+
+
+def _middle(values):
+    """The lower median of figures of which small ones are good, so that a bad partner doesn't count; None of none."""
+    values = sorted(value for value in values if value is not None)
+    return values[(len(values) - 1) // 2] if values else None
+
+
+def _host_result(name, host, figure, pairs, after, count, data):
+    own = [_seen_by(name, pair) for pair in pairs]
+    udp = [pair["udp"] for pair in pairs if pair.get("udp")]
+    counted = [entry["retransmits"] for entry in own if entry["retransmits"] is not None]
+    before = host.get("counters")
+    growth = None
+    if isinstance(before, dict) and isinstance(after, dict):
+        growth = {key: value - before[key] for key, value in sorted(after.items()) if key in before and value > before[key]}
+    notes = _notes(name, figure, own, pairs)
+    local = next((pair["local_time"] for pair in pairs if pair["client"] == name and pair.get("local_time")), None)
+    return dict(
+        figure,
+        address=host["address"], interface=host["interface"], link_kind=host["link_kind"],
+        line_rate_bits_per_second=host["line_rate_bits_per_second"], pairs=own,
+        retransmits=sum(counted) if counted else None, rtt_seconds=_middle(entry["rtt_seconds"] for entry in own),
+        jitter_seconds=_middle(each.get("jitter_seconds") for each in udp), lost_fraction=_middle(each.get("lost_fraction") for each in udp),
+        path_mtu_bytes=link_judging.upper_median(pair["path_mtu_bytes"] for pair in pairs if pair.get("path_mtu_bytes")),
+        parallel=max((pair["parallel"] for pair in pairs if pair.get("parallel")), default=None),
+        counters_growth=growth, pairs_failed=sum(1 for entry in own if entry["error"]), hosts=count, hosts_asked=len(data["hosts"]),
+        rounds=len(data["rounds"]), tool_version=host["iperf3_version"], local_time=local or host.get("local_time"), notes=notes)
+
+
+def _notes(name, figure, own, pairs):
+    notes = []
+    if figure["undecided_with"]:
+        notes.append("tested with %s only: if the link between them is slow, nobody can tell which of the two it is" % figure["undecided_with"])
+    if figure["slower_direction"]:
+        notes.append("%s is much slower than the other direction" % {"send": "sending", "receive": "receiving"}[figure["slower_direction"]])
+    failed = ["with %s: %s" % (entry["peer"], entry["error"]["message"]) for entry in own if entry["error"]]
+    if failed:
+        notes.append("%d of %d pairs failed" % (len(failed), len(own)))
+    said = ["with %s: %s" % (pair["server"], note) for pair in pairs if pair["client"] == name for note in pair.get("notes") or []]
+    return (notes + failed + list(dict.fromkeys(said)))[:_MAX_NOTES]
+
+
+def _failure(result):
+    """Why a host has no figure at all, None where it has one."""
+    if result["bytes_per_second"] is not None:
+        return None
+    said = next((entry["error"]["message"] for entry in result["pairs"] if entry["error"]), "no pair was tested")
+    return "no pair of %d gave a figure; the first: %s" % (len(result["pairs"]), said)
