@@ -4,22 +4,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_errors
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, workload
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
-
-
-def kept(arguments):
-    """The task's options as a measurement may hold them: no query or userinfo of a URL, no values of headers, no payload."""
-    shown = dict(arguments)
-    for key in ("url", "proxy"):
-        if shown.get(key) is not None:
-            shown[key] = http_errors.endpoint(shown[key])
-    if "headers" in shown:
-        shown["headers"] = sorted(str(name) for name in shown["headers"]) if isinstance(shown["headers"], dict) else None
-    if "payload" in shown:
-        shown["payload"] = "not kept"
-    return shown
 
 
 class ActionModule(MeasuringAction):
@@ -39,8 +25,3 @@ class ActionModule(MeasuringAction):
                     raise ValueError('%s: %r is no size; give bytes, or text such as "1 MiB"' % (key, value))
                 self._task.args[key] = size
         return super().answer(task_vars)
-
-    def _kept(self, name, output_dir, arguments, answer, planned, started):
-        """MeasuringAction's, with what may be stored only."""
-        shown = kept(arguments)
-        return super()._kept(name, output_dir, shown, dict(answer, target=shown.get("url")), planned, started)

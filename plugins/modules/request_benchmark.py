@@ -70,6 +70,13 @@ options:
         it. Without it each of O(concurrency) clients sends its next request when it has its answer (a closed loop).
       - A step is ended where a request waits longer than O(timeout_seconds) for a connection, its queue growing without end.
     type: float
+  arrivals:
+    description:
+      - Of an open loop. V(even) keeps the same time between all requests; V(irregular) has them come like those of many people who know
+        nothing of each other (Poisson, the same sequence each time), with O(arrival_rate_per_second) as the mean.
+    type: str
+    choices: [even, irregular]
+    default: even
   latency_slo_seconds:
     description:
       - The acceptable latency. The knee is the highest concurrency whose p95 is within it, with no more than 1 % of its requests failed and
@@ -183,6 +190,7 @@ measurement:
     method: {description: The method., type: str, returned: always, sample: POST}
     payload_bytes: {description: Bytes of each request's body., type: int, returned: always, sample: 1024}
     loop: {description: C(closed) or C(open)., type: str, returned: always, sample: closed}
+    arrivals: {description: "O(arrivals), null in a closed loop.", type: str, returned: always, sample: even}
     steps:
       description:
         - One entry for each step that was tried, by ascending C(concurrency).
@@ -249,6 +257,7 @@ ARGUMENTS = {
     "payload": {"type": "raw", "no_log": True},
     "headers": {"type": "dict", "default": {}, "no_log": True},
     "arrival_rate_per_second": {"type": "float"},
+    "arrivals": {"type": "str", "choices": ["even", "irregular"], "default": "even"},
     "latency_slo_seconds": {"type": "float"},
     "timeout_seconds": {"type": "float", "default": 30},
     "streaming": {"type": "str", "choices": ["none", "openai"], "default": "none"},

@@ -189,7 +189,7 @@ def run(options, planned):
             warmed = _count(warm)
             facts = _facts(warm, facts)
         for concurrency, requests in planned["steps"]:
-            step = Step(asked, concurrency, requests, seconds, rate, left)
+            step = Step(asked, concurrency, requests, seconds, rate, left, options.get("arrivals") == "irregular")
             hanging = step.run()
             left = step.bytes_left
             facts = _facts(step, facts)
@@ -208,7 +208,7 @@ def run(options, planned):
     notes += _knee_notes(steps, slo, knee)
     return {
         "endpoint": http_connection.endpoint(asked.url), "method": asked.method, "payload_bytes": len(asked.body),
-        "loop": "open" if rate else "closed", "steps": steps, "warm_up_requests": warmed, "knee_concurrency": knee,
+        "loop": "open" if rate else "closed", "arrivals": options.get("arrivals", "even") if rate else None, "steps": steps, "warm_up_requests": warmed, "knee_concurrency": knee,
         "requests_per_second": max(step["requests_per_second"] * (1 - (step["error_fraction"] or 0)) for step in steps),
         "latency_slo_seconds": slo, "streaming": "openai" if asked.streaming else "none", "keep_alive": asked.keep_alive,
         "timeout_seconds": asked.timeout_seconds, "proxy": facts.get("proxy"), "tls": facts.get("tls"), "address": facts.get("address"),

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import array
 import gc
+import random
 import resource
 import threading
 import time
 
-from .request_worker import ERRORS, Client, failure_of
+from .http_errors import as_failure
+from .request_worker import ERRORS, Client
 
 # So many requests at least before the share of failed ones decides anything.
 MIN_JUDGED = 20
@@ -24,16 +26,33 @@ MAX_WORDS = 3
 SPARE_SECONDS = 2
 
 
+def due_moments(requests, rate, irregular=False):
+    """Seconds after the begin at which each request of an open loop is due. The same ones each time, irregular or not.
+
+    >>> list(due_moments(3, 10))
+    [0.0, 0.1, 0.2]
+    """
+    if not irregular:
+        return array.array("d", (number / float(rate) for number in range(requests)))
+    source, moment, moments = random.Random(1), 0.0, array.array("d")
+    for _number in range(requests):
+        moments.append(moment)
+        moment += source.expovariate(rate)
+    return moments
+
+
 class Step(object):
     """What the clients of a step share: which request is next, when to stop, and why it stopped.
 
-    rate: requests a second in an open loop, null for a closed one; seconds: after these no request is sent any more; bytes_left: what may
+    rate: requests a second in an open loop, null for a closed one; irregular: they come like those of many strangers (Poisson) instead of
+    evenly; seconds: after these no request is sent any more; bytes_left: what may
     still be sent and received.
     """
 
-    def __init__(self, asked, concurrency, requests, seconds, rate=None, bytes_left=None):
+    def __init__(self, asked, concurrency, requests, seconds, rate=None, bytes_left=None, irregular=False):
         self.asked, self.concurrency, self.requests, self.seconds, self.rate = asked, concurrency, requests, seconds, rate
         self.bytes_left = bytes_left
+        self.due = due_moments(requests, rate, irregular) if rate else None
         self.stopped = None
         self.begun = None
         self._next = 0
@@ -125,7 +144,7 @@ class _Worker(object):
             number = step.claim()
             if number is None:
                 return
-            due = step.begun + (number / step.rate if step.rate else 0)
+            due = step.begun + (step.due[number] if step.due else 0)
             now = clock()
             if now < due:
                 if due - step.begun >= step.seconds:
@@ -150,7 +169,7 @@ class _Worker(object):
             self.client.ask(now + self.step.asked.timeout_seconds)
         except ERRORS as error:
             self.ended = time.monotonic()
-            failure = failure_of(error)
+            failure = as_failure(error)
             self._fail(failure.kind, str(failure))
         else:
             self.ended = time.monotonic()

@@ -10,7 +10,7 @@ import ssl
 import time
 
 from . import http_connection
-from .http_errors import Failure, as_failure, of_status
+from .http_errors import Failure, of_status
 from .request_stream import Answer
 
 MAX_ANSWER_BYTES = 64 << 20
@@ -99,18 +99,21 @@ class Client(object):
         again = self._used and self._asked.method in IDEMPOTENT
         try:
             try:
-                self._once(deadline)
+                refused = self._once(deadline)
             except (ConnectionError, ssl.SSLEOFError):
                 if not again or self.received:
                     raise
                 self.reconnects += 1
                 self.connect(deadline - time.monotonic())
-                self._once(deadline)
+                refused = self._once(deadline)
         except BaseException:
             self.close()
             raise
+        if refused is not None:
+            raise refused
 
     def _once(self, deadline):
+        """-> the Failure that the answer's status is, null for none; the connection lives on."""
         self._socket.deadline = deadline
         for part in self._message:
             self._socket.sendall(part)
@@ -125,11 +128,10 @@ class Client(object):
         self._used = True
         if ends or not self._asked.keep_alive:
             self.close()
-        if refused is not None:
-            raise refused
+        return refused
 
     def _take(self, response):
-        """Reads the answer. -> the Failure that its status is, null for none; the connection may live on then."""
+        """Reads the answer. -> as _once()."""
         status = response.status
         refused = None
         if status >= 400:
@@ -186,8 +188,3 @@ def _whole(response):
     """Failure where fewer bytes came than the head said; http.client tells it only for read()."""
     if response.length:
         raise Failure("short_body", "the answer ended %d bytes before its end" % response.length)
-
-
-def failure_of(error):
-    """The Failure of one of ERRORS."""
-    return as_failure(error)
