@@ -315,7 +315,7 @@ def main():
     from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer
     # Whole URLs count as secret no more: their endpoints are part of what is returned.
     module.no_log_values = set(transfer.secrets(module.params))
-    known = {"machine_id": transfer.identity(), "gpu_uuids": []}
+    known = {"machine_id": transfer.identity(), "gpu_uuids": [], "invocation": {"module_args": {}}}
     try:
         planned = transfer.plan(module.params)
         if module.check_mode:

@@ -73,8 +73,7 @@ def _of_url(text):
         password = parts.password or ""
     except ValueError:
         return [text]
-    # Values of a query that are long enough not to be words: signatures, tokens.
-    values = [value for _name, value in parse_qsl(parts.query) if len(value) >= 16]
+    values = [value for _name, value in parse_qsl(parts.query)]
     return [part for part in (parts.query, userinfo, password, unquote(password), *values) if part]
 
 

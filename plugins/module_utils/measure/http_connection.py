@@ -29,9 +29,9 @@ from urllib.request import getproxies_environment, proxy_bypass_environment
 from .http_errors import Failure, as_failure, classify, endpoint, words  # noqa: F401
 
 Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address proxy endpoint")
-Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for; headers: to
-be sent with each request (Authorization of a URL's userinfo, Proxy-Authorization): secret; connect_seconds: looking the name up, connecting,
-a proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"}; address: "IP:port"
+Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for;
+headers: to be sent with each request (Authorization of a URL's userinfo, Proxy-Authorization): secret; connect_seconds: looking the name
+up, connecting, a proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"}; address: "IP:port"
 connected to (the proxy's where there is one); proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL
 without secrets."""
 
@@ -309,7 +309,7 @@ def _seconds(text):
 
 
 def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_certs=True, stall_seconds=None):
-    """Connects to a URL's server. -> Opened, its socket's deadline `timeout_seconds` from now; Failure, ValueError for a URL that is none."""
+    """Connects to a URL's server. -> Opened, its socket's deadline `timeout_seconds` from now; Failure, ValueError for what is no URL."""
     aim = target(url)
     begun = time.monotonic()
     deadline = begun + timeout_seconds

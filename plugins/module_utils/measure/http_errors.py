@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import http.client
+import os
 import re
 import socket
 import ssl
@@ -92,11 +93,12 @@ def words(error):
         return str(error) if "got more than" in str(error) else "the answer is no proper HTTP (%s)" % type(error).__name__
     if isinstance(error, ssl.SSLCertVerificationError):
         return "the server's certificate isn't accepted: %s" % error.verify_message
-    if isinstance(error, ssl.SSLError) and error.reason:
+    if isinstance(error, ssl.SSLError) and getattr(error, "reason", None):
         return "TLS: %s" % error.reason.lower().replace("_", " ")
     if isinstance(error, (socket.timeout, TimeoutError)) and not getattr(error, "errno", None):
         return "no answer in time"
-    return getattr(error, "strerror", None) or type(error).__name__
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number and not isinstance(error, ssl.SSLError) else type(error).__name__
 
 
 def as_failure(error):

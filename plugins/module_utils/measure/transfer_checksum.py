@@ -55,7 +55,8 @@ def stated(headers, storage="http"):
 def etag(headers):
     """("md5", hex, "ETag") where S3's rules make an ETag the md5 of the object (one part, no key but the storage's own); else null."""
     value = (headers.get("ETag") or "").strip().strip('"').lower()
-    sealed = headers.get("x-amz-server-side-encryption") not in (None, "AES256") or headers.get("x-amz-server-side-encryption-customer-algorithm")
+    sealed = (headers.get("x-amz-server-side-encryption") not in (None, "AES256")
+              or headers.get("x-amz-server-side-encryption-customer-algorithm"))
     return ("md5", value, "ETag") if re.match(r"[0-9a-f]{32}\Z", value) and not sealed else None
 
 

@@ -29,7 +29,7 @@ Aim.__doc__ = """Where a request goes and what its headers hold beside ours; bot
 Answer = collections.namedtuple("Answer", "status headers body aim")
 
 Part = collections.namedtuple("Part", "aim first last data")
-Part.__doc__ = """What one stream moves: `first` and `last` byte of a range (null: all); for an upload `last` + 1 bytes that repeat `data`."""
+Part.__doc__ = """What a stream moves: `first` and `last` byte of a range (null: all); an upload sends `last` + 1 bytes that repeat `data`."""
 
 
 class Redirected(Exception):

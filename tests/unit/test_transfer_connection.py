@@ -1,0 +1,296 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Connections: kinds of failures, URLs without their secrets, proxies, TLS, redirects; nothing secret in what is said."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import errno
+import http.client
+import json
+import socket
+import ssl
+import threading
+
+import pytest
+import transfer_servers as servers
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, http_errors, transfer, transfer_request
+
+BODY = b"b" * 100000
+GOOD = servers.gives(BODY)
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def run(url, **options):
+    return transfer.run(dict({"url": url, "direction": "download", "attempts": 1, "timeout_seconds": 5, "stall_seconds": 2, "retries": 0}, **options))
+
+
+def error(result):
+    return result["attempts"][0]["error"]
+
+
+@pytest.mark.parametrize("url, said", [
+    ("https://k:s@h:8443/b/x?X-Amz-Signature=1#f", "https://h:8443/b/x"), ("http://h", "http://h"), ("http://[::1]:80/x?y", "http://[::1]:80/x"),
+    ("user:secret@proxy:3128", "proxy:3128"), ("no url?token=1", "no url"), ("http://[broken?token=1", "http://[broken"), ("http://a:b@c@h/x", "http://h/x"),
+    ("s3://bucket/key?x=1", "s3://bucket/key")])
+def test_an_endpoint_holds_no_secret(url, said):
+    assert http_errors.endpoint(url) == said
+
+
+@pytest.mark.parametrize("raised, kind", [
+    (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "refused"), (ConnectionResetError(errno.ECONNRESET, "x"), "reset"),
+    (BrokenPipeError(errno.EPIPE, "x"), "reset"), (socket.timeout("timed out"), "timeout"), (OSError(errno.ETIMEDOUT, "x"), "timeout"),
+    (socket.gaierror(-2, "x"), "dns"), (OSError(errno.EHOSTUNREACH, "x"), "unreachable"), (OSError(errno.ENETUNREACH, "x"), "unreachable"),
+    (ssl.SSLError(1, "x"), "tls"), (ssl.SSLEOFError(8, "x"), "reset"), (http.client.RemoteDisconnected("x"), "reset"),
+    (http.client.IncompleteRead(b""), "short_body"), (http.client.BadStatusLine("x"), "protocol"), (http.client.LineTooLong("x"), "protocol"),
+    (OSError(errno.EMFILE, "x"), "local"), (MemoryError(), "local"), (http_errors.Failure("stalled", "x"), "stalled")])
+def test_every_failure_has_its_kind(raised, kind):
+    assert http_errors.classify(raised) == kind and kind in http_errors.KINDS
+    assert http_errors.words(raised)
+
+
+def test_what_http_client_says_of_a_request_is_not_repeated():
+    for raised in (http.client.InvalidURL("URL can't contain ... '/x?sig=s3cr3t'"), http.client.BadStatusLine("s3cr3t"),
+                   ValueError("Invalid header value b's3cr3t'"), http.client.UnknownProtocol("s3cr3t")):
+        assert "s3cr3t" not in http_errors.words(raised)
+
+
+@pytest.mark.parametrize("url", ["ftp://h/x?sig=s3cr3t", "h/x?sig=s3cr3t", "http:///x?sig=s3cr3t", "http://h:99999/?sig=s3cr3t", "http://h/a b?sig=s3cr3t",
+                                 "http://h/\u00e9?sig=s3cr3t", "http://h/x?sig=s3cr3t\r\nX: y", ""])
+def test_what_is_no_url_is_said_without_its_secret(url):
+    with pytest.raises(ValueError) as caught:
+        transfer.plan({"url": url, "direction": "download"})
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("headers", [{"X Y": "s3cr3t"}, {"X": "s3cr3t\nY: z"}, {"Content-Length": "1"}, {"Range": "bytes=0-1"}, {"X": "s3cr3t\u4e2d"}])
+def test_headers_that_http_can_not_carry_are_refused(headers):
+    with pytest.raises(ValueError, match="headers: ") as caught:
+        transfer.plan({"url": "http://h/", "direction": "download", "headers": headers})
+    assert "s3cr3t" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------- TLS
+
+
+@pytest.fixture
+def tls(tmp_path):
+    pytest.importorskip("cryptography")
+    return servers.certificate(tmp_path)
+
+
+def test_a_certificate_of_one_s_own_with_ca_path(tls):
+    path, context = tls
+    with servers.Server(GOOD, context=context) as server:
+        result = run(server.url, ca_path=path)
+        assert error(result) is None and result["attempts"][0]["tls_seconds"] > 0 and result["scheme"] == "https"
+        assert set(result["tls"]) == {"version", "cipher", "issuer", "not_after", "verified"}
+        assert result["tls"]["version"].startswith("TLSv1.") and result["tls"]["issuer"] == "a test's own" and result["tls"]["verified"] is True
+        assert result["tls"]["not_after"].endswith("Z")
+        without = run(server.url, retries=2)
+        assert error(without)["kind"] == "tls" and "self" in error(without)["message"] and without["retries_count"] == 0
+        unchecked = run(server.url, validate_certs=False)
+    assert error(unchecked) is None and unchecked["tls"]["verified"] is False and unchecked["tls"]["issuer"] is None
+
+
+def test_an_upload_over_tls(tls):
+    path, context = tls
+    with servers.Server(servers.keeps({}), context=context) as server:
+        result = run(server.url, direction="upload", bytes=3000000, ca_path=path)
+    assert error(result) is None and result["bytes"] == 3000000 and result["checksum"]["verified"] is True
+
+
+def test_an_expired_certificate(tmp_path):
+    pytest.importorskip("cryptography")
+    path, context = servers.certificate(tmp_path, days=(-9, -1))
+    with servers.Server(GOOD, context=context) as server:
+        result = run(server.url, ca_path=path)
+    assert error(result)["kind"] == "tls" and "expired" in error(result)["message"]
+
+
+def test_a_certificate_of_another_name(tmp_path):
+    pytest.importorskip("cryptography")
+    path, context = servers.certificate(tmp_path, name="127.0.0.9")
+    with servers.Server(GOOD, context=context) as server:
+        result = run(server.url, ca_path=path)
+    assert error(result)["kind"] == "tls" and "127.0.0.1" in error(result)["message"]
+
+
+def test_tls_to_a_server_that_speaks_none_and_to_one_that_is_silent():
+    with socket.socket() as plain:
+        plain.bind(("127.0.0.1", 0))
+        plain.listen(5)
+
+        def answers():
+            connection, _address = plain.accept()
+            connection.sendall(servers.answer(400))
+            connection.close()
+        threading.Thread(target=answers, daemon=True).start()
+        assert error(run("https://127.0.0.1:%d/" % plain.getsockname()[1]))["kind"] in ("tls", "reset")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(5)
+        result = run("https://127.0.0.1:%d/" % silent.getsockname()[1], timeout_seconds=2)
+    assert error(result) == {"kind": "timeout", "message": "no TLS handshake in time"}
+
+
+@pytest.mark.parametrize("path", ["/nowhere", __file__])
+def test_certificates_that_can_not_be_read(path):
+    result = run("https://127.0.0.1:1/", ca_path=path)
+    assert error(result)["kind"] == "local" and path in error(result)["message"]
+
+
+# --------------------------------------------------------------------- proxies
+
+
+class Proxy(servers.Server):
+    """Tunnels (CONNECT) and forwards (absolute URLs) to any host; wants a name and password where `wanted` is given."""
+
+    def __init__(self, wanted=None):
+        super().__init__(self.behave)
+        self.wanted = wanted
+
+    def behave(self, connection, request):
+        if self.wanted and request.headers.get("proxy-authorization") != "Basic " + base64.b64encode(self.wanted.encode()).decode():
+            return connection.sendall(servers.answer(407))
+        if request.method != "CONNECT":
+            return connection.sendall(servers.answer(200, BODY))
+        host, _colon, port = request.path.partition(":")
+        with socket.create_connection((host, int(port)), 5) as far:
+            connection.sendall(b"HTTP/1.1 200 Connection established\r\nX-Some: header\r\n\r\n")
+            back = threading.Thread(target=self.copy, args=(far.recv, connection.sendall), daemon=True)
+            back.start()
+            self.copy(connection.recv, far.sendall)
+
+    @staticmethod
+    def copy(receive, send):
+        with contextlib.suppress(OSError):
+            while True:
+                data = receive(65536)
+                if not data:
+                    return
+                send(data)
+
+
+def test_a_tunnel_through_a_proxy(tls):
+    path, context = tls
+    with servers.Server(GOOD, context=context) as server, Proxy("u:pa55") as proxy:
+        through = proxy.url.replace("://", "://u:pa55@")
+        result = run(server.url, ca_path=path, proxy=through)
+        refused = run(server.url, ca_path=path, proxy=proxy.url)
+    assert error(result) is None and result["proxy"] == {"endpoint": proxy.url, "source": "option", "tunnel": True}
+    assert result["address"] == "127.0.0.1:%d" % proxy.port and result["tls"]["issuer"] == "a test's own"
+    # The proxy's password is for the proxy alone.
+    assert "proxy-authorization" not in server.requests[0].headers and "pa55" not in json.dumps([result, refused])
+    assert error(refused) == {"kind": "proxy", "message": "the proxy gave no tunnel: HTTP 407"}
+
+
+def test_a_plain_url_through_the_environment_s_proxy(monkeypatch):
+    with Proxy() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        result = run("http://data.example.com/x?sig=1")
+        assert error(result) is None and result["proxy"] == {"endpoint": proxy.url, "source": "environment", "tunnel": False}
+        assert proxy.requests[0].path == "http://data.example.com/x?sig=1" and proxy.requests[0].headers["host"] == "data.example.com"
+        assert run("http://127.0.0.1:1/", proxy="none")["proxy"] is None
+        with servers.Server(GOOD) as server:
+            monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+            direct = run(server.url)
+            assert error(direct) is None and direct["proxy"] is None and len(server.requests) == 1
+
+
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:1", "https://127.0.0.1:1"])
+def test_a_proxy_that_is_none(proxy):
+    assert error(run("http://data.example.com/", proxy=proxy))["kind"] == "proxy"
+
+
+def test_a_proxy_that_refuses_a_plain_url():
+    with Proxy("u:p") as proxy:
+        assert error(run("http://data.example.com/", proxy=proxy.url))["kind"] == "proxy"
+
+
+# ------------------------------------------------------------------- redirects
+
+
+def to(location, status=302):
+    return servers.gives(b"", [("Location", location)], status)
+
+
+def test_a_redirect_to_another_host_gets_no_credentials():
+    with servers.Server(GOOD) as other:
+        with servers.Server(to(other.url + "cdn?sig=far3cret")) as server:
+            result = run(server.url.replace("://", "://u:pa55@") + "x?sig=s3cr3t", headers={"Authorization": "Bearer t0ken", "X-Key": "k3y"})
+    assert error(result) is None and result["bytes"] == 100000
+    asked = other.requests[0]
+    assert asked.path == "/cdn?sig=far3cret" and not {"authorization", "x-key", "cookie", "referer"} & set(asked.headers)
+    assert "redirected to %scdn" % other.url in result["notes"] and result["endpoint"] == server.url + "x"
+    assert not [secret for secret in ("far3cret", "s3cr3t", "pa55", "t0ken", "k3y") if secret in json.dumps(result)]
+
+
+def test_a_redirect_within_a_host_keeps_them():
+    with servers.Server(to("/y", 307), GOOD) as server:
+        result = run(server.url.replace("://", "://u:pa55@") + "x", headers={"X-Key": "k3y"})
+    assert error(result) is None and [request.path for request in server.requests] == ["/x", "/y"]
+    assert server.requests[1].headers["x-key"] == "k3y" and server.requests[1].headers["authorization"].startswith("Basic ")
+
+
+def test_an_upload_is_sent_on_by_307_only():
+    store = {}
+    with servers.Server(servers.keeps(store)) as other:
+        def sends_on(connection, request):
+            servers.read_body(connection, request)
+            connection.sendall(servers.answer(307, b"", [("Location", other.url + request.path.lstrip("/"))]))
+        with servers.Server(sends_on) as server:
+            result = run(server.url, direction="upload", bytes=100000)
+        assert error(result) is None and result["bytes"] == 100000 and store == {}
+        with servers.Server(servers.refuses(302, [("Location", other.url)])) as server:
+            assert error(run(server.url, direction="upload", bytes=1000))["kind"] == "protocol"
+
+
+def test_redirects_end():
+    with servers.Server(to("/again")) as server:
+        result = run(server.url)
+    assert error(result)["message"] == "more than 5 redirects" and len(server.requests) == 6
+
+
+@pytest.mark.parametrize("url, location, message", [
+    ("https://h/x", "http://h/x?sig=s3cr3t", "from https to http"), ("http://h/", "file:///etc/passwd", "no http or https"),
+    ("http://h/", "http://[x", "no URL")])
+def test_redirects_that_are_not_followed(url, location, message):
+    with pytest.raises(http_errors.Failure, match=message) as caught:
+        transfer_request.redirected(transfer_request.Aim(url, {}), location)
+    assert "s3cr3t" not in str(caught.value)
+
+
+# ---------------------------------------------------------------------- options
+
+
+def test_a_plan_says_seconds_and_bytes():
+    plan = transfer.plan({"url": "http://h/", "direction": "upload"})
+    assert plan["seconds"] >= 900 and plan["bytes_sent"] == 9 << 30 and plan["bytes_received"] == plan["bytes_written"] == 0
+    assert plan["notes"] == ["sends 1.00 GiB in each attempt, attempts: 3 of at most 300 s", "with retries (at most 2 an attempt, within its time) 9.00 GiB at the most"]
+    plan = transfer.plan({"url": "http://h/", "direction": "download", "attempts": 1, "retries": 0, "bytes": 5 << 20, "timeout_seconds": 10})
+    assert plan["notes"] == ["receives up to 5.00 MiB in each attempt, attempts: 1 of at most 10 s"] and plan["bytes_received"] == 5 << 20
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"attempts": 0}, "attempts must be between 1 and 100, not 0"), ({"bytes": 0}, "bytes must"), ({"timeout_seconds": 10 ** 6}, "timeout_seconds must"),
+    ({"streams": 65}, "streams must"), ({"retries": 11}, "retries must"), ({"start_at": float("nan")}, "start_at must"), ({"start_at": 1e12}, "ahead"),
+    ({"checksum": "md5:abc"}, "checksum: 'md5:abc' is none"), ({"proxy": "socks"}, "http or https URL"), ({"direction": "upload", "checksum": "md5:" + "0" * 32}, "of a download"),
+    ({"upload_urls": ["x"]}, "http or https URL"), ({"token": "a\nb"}, "X-Peer-Token")])
+def test_options_that_can_not_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        transfer.plan(dict({"url": "http://h/", "direction": "download"}, **options))
+
+
+def test_a_moment_that_is_past_is_told():
+    with servers.Server(GOOD) as server:
+        result = run(server.url, start_at=1.0, hosts_at_once=8, alone_bytes_per_second=5.0)
+    assert any("not all of them moved data at once" in note for note in result["notes"])
+    assert result["hosts_at_once"] == 8 and result["alone_bytes_per_second"] == 5.0
