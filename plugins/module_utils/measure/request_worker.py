@@ -123,7 +123,8 @@ class Client(object):
             refused = self._take(response)
         finally:
             # What the connection is kept for is decided here; http.client only lends its reader.
-            ends = response.will_close or not response.isclosed()
+            # read1() leaves an answer open whose last byte it has read.
+            ends = response.will_close or not (response.isclosed() or response.length == 0)
             response.close()
         self._used = True
         if ends or not self._asked.keep_alive:

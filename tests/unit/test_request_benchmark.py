@@ -1,0 +1,226 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a load test refuses and announces, its quantiles and knee, and the module as a host runs it: no secret in what it says, ends in time."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import conftest
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from request_servers import DEFAULTS, OK, SILENT, TOKEN, peer, scripted
+
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import latency, request_benchmark
+
+URL = "http://127.0.0.1:1/answer"
+
+
+def planned(**more):
+    return request_benchmark.plan({**DEFAULTS, "url": URL, **more})
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"url": "ftp://h/"}, "no http or https URL"),
+    ({"url": "http://user:secret@/x?secret"}, "no http or https URL"),
+    ({"url": ""}, "no http or https URL"),
+    ({"concurrency": [0]}, "concurrency"),
+    ({"concurrency": [1, 1001]}, "between 1 and 1000, not 1, 1001"),
+    ({"concurrency": list(range(1, 60))}, "59 steps are too many"),
+    ({"requests": 0}, "requests must be between 1 and 1e"),
+    ({"requests": 600000, "concurrency": [1, 2]}, "1200000 requests in all"),
+    ({"duration_seconds": 3601.0}, "duration_seconds"),
+    ({"duration_seconds": 1800.0, "concurrency": [1, 2]}, "at most 3600 are allowed"),
+    ({"duration_seconds": float("nan")}, "duration_seconds"),
+    ({"timeout_seconds": 0.0}, "timeout_seconds"),
+    ({"payload_bytes": (64 << 20) + 1}, "payload_bytes"),
+    ({"payload": "x", "payload_bytes": 5}, "not both"),
+    ({"payload": "x" * ((64 << 20) + 1)}, "the payload has 67108865 bytes"),
+    ({"bytes": 0}, "bytes must be"),
+    ({"arrival_rate_per_second": 0.0}, "arrival_rate_per_second"),
+    ({"arrival_rate_per_second": float("inf")}, "arrival_rate_per_second"),
+    ({"latency_slo_seconds": 0.0}, "latency_slo_seconds"),
+    ({"method": "BREW"}, "method must be one of"),
+    ({"streaming": "openai", "method": "GET"}, "POST, not GET"),
+    ({"streaming": "openai", "payload": "[1]"}, "must be a JSON object"),
+    ({"streaming": "openai", "payload": "secret"}, "must be a JSON object"),
+    ({"headers": {"X": "secret\r\nY: 1"}}, "value of X"),
+    ({"headers": {"Connection": "close"}}, "Connection"),
+    ({"headers": {"a b": "1"}}, "no name of a header"),
+    ({"warm_up": -1}, "warm_up"),
+])
+def test_what_cannot_be_is_refused(options, words):
+    with pytest.raises(ValueError) as caught:
+        planned(**options)
+    assert words in str(caught.value) and "secret" not in str(caught.value)
+
+
+def test_what_will_be_done_is_announced():
+    plan = planned(concurrency=[100, 1, 10, 10], requests=None, payload_bytes=1 << 20, warm_up=10, bytes=1 << 40, arrival_rate_per_second=20.0)
+    assert plan["requests"] == 10 + 200 + 200 + 1000 and plan["bytes_sent"] == 1410 << 20 and plan["bytes_written"] == plan["bytes_read"] == 0
+    assert plan["steps"] == [(1, 200), (10, 200), (100, 1000)]
+    # Four times 20 s and a request's 5 s, twice, and spare time.
+    assert 120 <= plan["seconds"] <= 140
+    assert plan["notes"][0] == "POST http://127.0.0.1:1/answer: up to 1410 requests of 1.00 MiB each, 1, 10, 100 at once, 20 arriving a second"
+    assert "1.38 GiB" in plan["notes"][1]
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=1, max_size=300), st.sampled_from([0.5, 0.9, 0.95, 0.99, 1.0]))
+def test_a_quantile_is_the_smallest_sample_that_so_many_do_not_exceed(samples, fraction):
+    ordered = sorted(samples)
+    found = latency.quantile(ordered, fraction)
+    needed = math.ceil(round(fraction * len(ordered), 9))
+    assert sum(sample <= found for sample in ordered) >= needed and sum(sample < found for sample in ordered) < needed
+
+
+def test_hundred_samples():
+    ordered = [number / 100 for number in range(1, 101)]
+    assert [latency.quantile(ordered, fraction) for fraction in (0.5, 0.95, 0.99, 1)] == [0.5, 0.95, 0.99, 1]
+
+
+def made(concurrency, p95, errors=0.0, stopped=None, grows=False):
+    return {"concurrency": concurrency, "latency_p95_seconds": p95, "error_fraction": errors, "stopped": stopped, "queue_grows": grows}
+
+
+@pytest.mark.parametrize(("steps", "knee"), [
+    ([made(1, 0.1), made(10, 0.2), made(50, 0.21)], 10),
+    ([made(1, 0.1), made(10, 0.2), made(50, 0.2)], 50),
+    ([made(1, 0.3), made(10, 0.1)], 0),
+    ([made(1, 0.1), made(10, 0.3), made(50, 0.1)], 1),
+    ([made(10, 0.1, 0.01), made(1, 0.1)], 10),
+    ([made(1, 0.1), made(10, 0.1, 0.011)], 1),
+    ([made(1, 0.1), made(10, 0.1, stopped="time")], 10),
+    ([made(1, 0.1), made(10, 0.1, stopped="queue")], 1),
+    ([made(1, 0.1), made(10, 0.1, grows=True)], 1),
+    ([made(1, None, 1.0, "errors")], 0),
+    ([], None),
+])
+def test_the_knee(steps, knee):
+    assert latency.knee(steps, 0.2) == knee
+    assert latency.knee(steps, None) is None
+
+
+# ------------------------------------------------------------- as a host runs it
+
+_RUN = """
+import json, sys
+from ansible.module_utils import basic
+basic._ANSIBLE_ARGS = sys.stdin.buffer.read()
+basic._ANSIBLE_PROFILE = "legacy"
+from ansible_collections.trainops.gpu_audit.plugins.modules import %s
+%s.main()
+"""
+
+
+def start(check=False, module="request_benchmark", **options):
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path), PYTHONDONTWRITEBYTECODE="1")
+    process = subprocess.Popen([sys.executable, "-c", _RUN % (module, module)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment, cwd=str(conftest.ROOT))
+    process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": dict(options, _ansible_check_mode=check)}))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def run(**more):
+    out, error = start(**more).communicate(timeout=60)
+    assert out.strip().startswith("{"), error
+    return json.loads(out), out + error
+
+
+def test_the_module_says_no_secret_and_hides_no_figure():
+    with scripted(lambda _number: OK) as server:
+        url = server.url.replace("//", "//name:s3cret-password@") + "v1?signature=s3cret-query"
+        answer, said = run(url=url, headers={"Authorization": "Bearer s3cret-header", "X-One": "1"}, payload={"prompt": "s3cret-prompt"},
+                           concurrency=[1], requests=3, warm_up=0, proxy="none")
+        assert "signature=s3cret-query" in server.seen[0] and "s3cret-header" in server.seen[0]
+    assert "s3cret" not in said and "VALUE_SPECIFIED" not in said
+    assert answer["measurement"]["endpoint"] == answer["target"] == server.url + "v1" and answer["measurement"]["steps"][0]["samples"] == 3
+    assert answer["gpu_uuids"] == [] and answer["changed"] is False and answer["started_at"].endswith("Z")
+    assert answer["invocation"]["module_args"]["concurrency"] == [1] and "url" not in answer["invocation"]["module_args"]
+
+
+def test_a_refusal_says_no_secret():
+    answer, said = run(url="http://name:s3cret@h:x/?s3cret", headers={"X": "s3cret"}, concurrency=[1], proxy="none")
+    assert answer["failed"] and "is no URL" in answer["msg"] and "s3cret" not in said
+
+
+def test_check_mode_sends_nothing():
+    with scripted(lambda _number: OK) as server:
+        answer, _said = run(check=True, url=server.url, payload_bytes=1000, proxy="none")
+        assert server.connections == 0
+    assert answer["plan"]["requests"] == 1910 and answer["plan"]["seconds"] <= 3600 and "measurement" not in answer
+    assert answer["plan"]["bytes_sent"] == 1910000
+
+
+def test_without_a_target_nothing_starts():
+    answer, _said = run(concurrency=[1])
+    assert answer["failed"] and "url" in answer["msg"]
+
+
+def test_an_ended_module_says_so_at_once():
+    with scripted(lambda _number: SILENT) as server:
+        process = start(url=server.url, concurrency=[50], timeout_seconds=20, warm_up=0, proxy="none")
+        until = time.monotonic() + 20
+        while len(server.seen) < 50 and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=10)
+    answer = json.loads(out)
+    assert answer["failed"] and answer["msg"] == "ended by SIGTERM" and answer["target"] == server.url, error
+
+
+def test_the_local_time_is_the_hosts_own(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    with scripted(lambda _number: OK) as server:
+        answer, _said = run(url=server.url, concurrency=[1], requests=1, warm_up=0, proxy="none")
+    assert answer["measurement"]["local_time"].endswith("+05:30")
+
+
+def test_the_peer_module_starts_says_where_and_stops():
+    answer, said = run(module="network_peer", address="127.0.0.1", port_range="47900-47999", token=TOKEN, lifetime_seconds=60)
+    assert answer["changed"] and answer["url"] == "http://127.0.0.1:%d" % answer["port"] and 47900 <= answer["port"] <= 47999
+    assert TOKEN not in said and "token" not in answer
+    checked, _said = run(module="network_peer", state="stopped", port=answer["port"], check=True)
+    assert checked["changed"] and checked["stopped"] == [answer["port"]]
+    socket.create_connection(("127.0.0.1", answer["port"])).close()
+    stopped, _said = run(module="network_peer", state="stopped", port_range="47900-47999")
+    assert stopped["stopped"] == [answer["port"]]
+    again, _said = run(module="network_peer", state="stopped", port=answer["port"])
+    assert again["changed"] is False and again["stopped"] == []
+
+
+def test_a_token_is_made_where_none_is_given():
+    answer, _said = run(module="network_peer", address="127.0.0.1", lifetime_seconds=60)
+    try:
+        assert len(answer["token"]) >= 24
+        measured, _said = run(url=answer["url"] + "/bytes/100", headers={"X-Peer-Token": answer["token"]}, concurrency=[1], requests=2, proxy="none")
+        assert measured["measurement"]["steps"][0]["samples"] == 2
+    finally:
+        run(module="network_peer", state="stopped", port=answer["port"])
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({}, "address"), ({"address": "0.0.0.0"}, "listens on no other"), ({"address": "127.0.0.1", "lifetime_seconds": 0}, "lifetime_seconds"),
+    ({"address": "127.0.0.1", "token": "short"}, "16 to 200"), ({"address": "127.0.0.1", "port_range": "x"}, "port range"),
+    ({"address": "127.0.0.1", "slots": 0}, "slots"),
+])
+def test_what_cannot_be_a_peer_is_refused(options, words):
+    answer, _said = run(module="network_peer", **options)
+    assert answer["failed"] and words in answer["msg"] and "Traceback" not in answer["msg"]
+
+
+def test_many_at_once(tmp_path):
+    with peer() as url:
+        answer, _said = run(url=url + "/answer?delay_seconds=0.5", headers={"X-Peer-Token": TOKEN}, concurrency=[400], requests=800, warm_up=0,
+                            proxy="none")
+    found = answer["measurement"]["steps"][0]
+    assert found["errors"] == {} and found["samples"] == 800 and 0.5 <= found["latency_p50_seconds"] < 0.75
