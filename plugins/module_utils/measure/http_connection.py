@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import calendar
 import collections
+import functools
 import http.client
 import io
 import os
@@ -260,8 +261,12 @@ class _Unbuffered(object):
         return io.BufferedReader(_Reader(self.timed), 1)
 
 
+@functools.lru_cache(maxsize=8)
 def _context(ca_path, validate_certs):
-    """A TLS context; Failure "local" for certificates that can't be read. `ca_path`: a file or folder of them, instead of the system's."""
+    """A TLS context, one for all connections: it takes 20 ms to make. Failure "local" for certificates that can't be read.
+
+    `ca_path`: a file or folder of them, instead of the system's.
+    """
     try:
         if not ca_path:
             context = ssl.create_default_context()

@@ -28,7 +28,7 @@ def mean(samples):
 
 
 def meets(step, slo_seconds):
-    """Whether a step of a load test keeps p95 within `slo_seconds`, with no more than 1 % of its requests failed and no queue that grows."""
+    """Whether a step of a load test keeps p95 within `slo_seconds`, with at most 1 % of its requests failed and no queue that grows."""
     p95 = step["latency_p95_seconds"]
     whole = step["stopped"] not in ("errors", "queue") and not step["queue_grows"]
     return whole and p95 is not None and p95 <= slo_seconds and step["error_fraction"] <= MAX_ERROR_FRACTION
