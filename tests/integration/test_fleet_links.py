@@ -1,0 +1,189 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Links between lab hosts over real network namespaces with the real iperf3 (3.9, 3.12, 3.18): shaped, lossy and late links, one slow host of eight,
+every fault with its own words, and nothing left on any host."""
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+
+import pytest
+from ansible_matrix import MAIN, PYTHONS, Core
+from fleet_runs import Controller, failed, lab, ready, why_no_lab
+from gpulab import paths
+from gpulab.host import from_row
+
+pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab() or "-")
+
+PLAY = """
+- hosts: all
+  gather_facts: false
+  strategy: linear
+  tasks:
+    - ansible.builtin.include_role:
+        name: trainops.gpu_audit.measure_network
+        tasks_from: links
+"""
+# A server that is the real one until the fault; a client is the real one always. Servers are started with -s -B <address> -p <port>.
+HEAD = '#!/bin/sh\n[ "$1" = -s ] || exec iperf3 "$@"\n'
+MUTE = "import socket, sys, time\ns = socket.socket(); s.setsockopt(1, 2, 1); s.bind((sys.argv[1], int(sys.argv[2]))); s.listen(5)\ntime.sleep(600)\n"
+PROGRAMS = {
+    "/opt/lab/dies": HEAD + 'iperf3 "$@" & p=$!; sleep 4.5; kill -KILL $p\n',
+    "/opt/lab/busy": HEAD + 'iperf3 "$@" & sleep 0.7; iperf3 -c "$3" -p "$5" -t 60 -b 1M >/dev/null 2>&1 & wait\n',
+    "/opt/lab/mute": HEAD + 'exec python3 /opt/lab/mute.py "$3" "$5"\n',
+    "/opt/lab/mute.py": MUTE,
+}
+FILTER = "table inet lab { chain input { type filter hook input priority 0; tcp dport 5201-5300 %s; } }"
+SHAPED = ["g%d" % number for number in range(1, 9)]
+CULPRIT = "g5"
+PLAIN = ["plain1", "plain2", "lossy", "late"]
+RING = ["good", "refuses", "drops", "dies", "busy", "mute", "jumbo"]
+REFUSED = {"unset": "gpu_audit_link_address isn't set for this host", "elsewhere": "203.0.113.9 is no address of this host",
+           "toolless": "Install it with: apt-get install iperf3"}
+SAID = {"refuses": "refused the connection", "drops": "a firewall drops it", "dies": "ended during the test", "busy": "is busy with somebody else's test",
+        "mute": "took the connection and gave no answer"}
+
+
+def hosts() -> dict[str, dict]:
+    made = {name: {"rate": "20mbit" if name == CULPRIT else "100mbit"} for name in SHAPED}
+    made["g1"]["base"], made["g2"]["base"] = "bullseye", "trixie"
+    made.update({"plain1": {}, "plain2": {"base": "trixie"}, "lossy": {"loss": 0.05}, "late": {"delay_ms": 10}})
+    made.update({name: {"rate": "100mbit"} for name in RING})
+    made.update({name: {} for name in REFUSED})
+    for name, fields in made.items():
+        fields["vars"] = {"gpu_audit_link_address": "eth0"}
+        if "/opt/lab/" + name in PROGRAMS:
+            fields["vars"]["measure_network_link_iperf3"] = "/opt/lab/" + name
+    made["good"]["vars"]["gpu_audit_link_address"] = "management"
+    made["elsewhere"]["vars"]["gpu_audit_link_address"] = "203.0.113.9"
+    made["unset"]["vars"] = {}
+    return made
+
+
+HOSTS = hosts()
+
+
+def inside(name: str, script: str) -> str:
+    return subprocess.run(["ssh", "-F", str(paths.RUN / "ssh_config"), name, script], capture_output=True, text=True, timeout=30, check=False).stdout
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory):
+    core = ready(Core(MAIN, PYTHONS[MAIN][0]))
+    rows = [from_row({"name": name, "files": PROGRAMS, **fields}, index) for index, (name, fields) in enumerate(HOSTS.items())]
+    with lab(rows):
+        for name in HOSTS:
+            inside(name, "chmod +x /opt/lab/dies /opt/lab/busy /opt/lab/mute")
+        for name, what in (("refuses", "reject with tcp reset"), ("drops", "drop")):
+            inside(name, "echo '%s' | nft -f -" % (FILTER % what))
+        inside("jumbo", "ip link set eth0 mtu 9000")
+        inside("toolless", "rm /usr/bin/iperf3")
+        made = Controller(core, tmp_path_factory.mktemp("links"))
+        (made.folder / "links.yml").write_text(PLAY)
+        yield made
+
+
+def play(controller, names, seconds=200, **variables):
+    asked = {"measure_network_link_seconds": 2, **variables}
+    return controller.play(str(controller.folder / "links.yml"), "--limit", ",".join(names), "-e", json.dumps(asked), seconds=seconds)
+
+
+def measurement(controller, name: str) -> dict:
+    """The newest measurement of a host's links."""
+    return json.loads(sorted((controller.output / "measurements" / name).glob("link_benchmark-*.json"))[-1].read_text())
+
+
+def summary(controller) -> dict:
+    """That of the newest session."""
+    return json.loads(max((controller.output / "measurements" / "_links").glob("*/summary.json")).read_text())
+
+
+def nothing_left(names, seconds=15) -> None:
+    """Soon no program of a test runs on these hosts (Ansible's own watchdog of a job looks every five seconds), and only ssh is listened for."""
+    until = time.monotonic() + seconds
+    for name in names:
+        while left := inside(name, "ps ax -o args= | grep -E 'iperf3|/opt/lab|link_(server|benchmark)' | grep -v grep"):
+            assert time.monotonic() < until, (name, left)
+            time.sleep(0.5)
+        listening = inside(name, "ss -Hltun | awk '{print $5}' | grep -v ':22$'")
+        assert not listening, (name, listening)
+
+
+@pytest.fixture(scope="module")
+def eight(controller):
+    done = play(controller, SHAPED)
+    assert done.code == 0, done.out[-3000:]
+    return {name: measurement(controller, name)["result"] for name in SHAPED}, done
+
+
+def test_one_slow_host_of_eight_is_named_and_its_partners_are_not(eight):
+    results, _done = eight
+    slow = {name for name, result in results.items() if result["fraction_of_group_median"] < 0.9}
+    assert slow == {CULPRIT}, {name: result["fraction_of_group_median"] for name, result in results.items()}
+    assert all(result["judged_by"] == "group" and result["undecided_with"] is None and result["link_kind"] == "virtual" for result in results.values())
+    # What iperf3 measures on a link of 100 Mbit/s is 95.
+    for name in set(SHAPED) - {CULPRIT}:
+        assert results[name]["send_bytes_per_second"] == pytest.approx(95.5e6 / 8, rel=0.04), name
+        assert results[name]["receive_bytes_per_second"] == pytest.approx(95.5e6 / 8, rel=0.04), name
+    assert results[CULPRIT]["bytes_per_second"] == pytest.approx(19e6 / 8, rel=0.1)
+
+
+def test_every_pair_is_tested_once_in_seven_rounds(controller, eight):
+    results, _done = eight
+    for name, result in results.items():
+        assert sorted(pair["peer"] for pair in result["pairs"]) == sorted(set(SHAPED) - {name})
+        assert not any(pair["error"] for pair in result["pairs"]) and (result["hosts"], result["rounds"]) == (8, 7)
+        assert result["path_mtu_bytes"] == 1500 and 0 < result["rtt_seconds"] < 0.05 and result["counters_growth"] is not None
+        assert result["lost_fraction"] == 0 and result["jitter_seconds"] < 0.01
+    assert {result["tool_version"] for result in results.values()} == {"3.9", "3.12", "3.18"}
+    nothing_left(SHAPED)
+
+
+def test_loss_and_delay_are_seen(controller):
+    done = play(controller, PLAIN)
+    assert done.code == 0, done.out[-3000:]
+    pairs = {frozenset((pair["client"], pair["server"])): pair for pair in summary(controller)["pairs"]}
+    unshaped = pairs[frozenset(("plain1", "plain2"))]
+    assert unshaped["send"]["bytes_per_second"] > 300e6 / 8 and unshaped["error"] is None
+    late = pairs[frozenset(("plain1", "late"))]
+    assert late["rtt_seconds"] == pytest.approx(0.020, abs=0.008)
+    lossy = measurement(controller, "lossy")["result"]
+    assert lossy["bytes_per_second"] < 0.5 * unshaped["send"]["bytes_per_second"]
+    lost = [entry["retransmits"] for entry in measurement(controller, "plain1")["result"]["pairs"] if entry["peer"] == "lossy"]
+    assert lost[0] > 10
+    nothing_left(PLAIN)
+
+
+def test_every_fault_has_its_own_words_and_spoils_nobody_elses_pairs(controller):
+    names = [*RING, *REFUSED]
+    done = play(controller, names, measure_network_link_mode="ring", measure_network_link_udp=False)
+    assert done.code == 2 and failed(done.out) == set(REFUSED), done.out[-4000:]
+    said = " ".join(done.out.split())
+    for name, words in REFUSED.items():
+        assert words in said, name
+        assert not (controller.output / "measurements" / name).exists(), name
+    pairs = {pair["server"]: pair for pair in summary(controller)["pairs"]}
+    assert set(pairs) == set(RING)
+    for name, words in SAID.items():
+        assert pairs[name]["error"] and words in pairs[name]["error"]["message"], (name, pairs[name])
+    for name in ("good", "jumbo"):
+        assert pairs[name]["error"] is None and pairs[name]["send"]["bytes_per_second"] == pytest.approx(95.5e6 / 8, rel=0.05), pairs[name]
+    jumbo = measurement(controller, "jumbo")["result"]
+    assert any("MTU black hole" in note for note in jumbo["notes"]), jumbo["notes"]
+    nothing_left(names)
+
+
+def test_two_hosts_are_measured_and_nobody_is_named(controller):
+    done = play(controller, ["g1", CULPRIT], measure_network_link_udp=False)
+    assert done.code == 0, done.out[-3000:]
+    for name, peer in (("g1", CULPRIT), (CULPRIT, "g1")):
+        result = measurement(controller, name)["result"]
+        assert result["undecided_with"] == peer and result["judged_by"] is None and result["bytes_per_second"] == pytest.approx(19e6 / 8, rel=0.1)
+
+
+def test_check_mode_starts_nothing(controller):
+    before = sorted(controller.output.rglob("*.json"))
+    done = controller.play(str(controller.folder / "links.yml"), "--check", "--limit", "g1,g2,g3", seconds=60)
+    assert done.code == 0 and "links of 3 hosts: 3 pairs in 3 rounds" in done.out, done.out[-3000:]
+    assert sorted(controller.output.rglob("*.json")) == before
