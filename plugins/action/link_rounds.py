@@ -25,8 +25,9 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import POLL_SECONDS, MeasuringAction
 
 REGISTERED = "measure_network_link_place"
-PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "iperf3_version", "counters", "local_time")
-SETTINGS = ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second", "ports", "iperf3", "grace_seconds")
+PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "iperf3_version", "iperf3", "counters",
+              "local_time")
+SETTINGS = ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second", "ports", "grace_seconds")
 # What starting a server or a client takes on a busy controller, for each host that one of its forks has to do.
 START_SECONDS = 5
 
@@ -101,7 +102,7 @@ class ActionModule(MeasuringAction):
                 self._line(name, document["error"])
                 continue
             result = document["result"]
-            summary = {key: result[key] for key in ("send_bytes_per_second", "receive_bytes_per_second", "rtt_seconds")}
+            summary = {key: result[key] for key in ("send_bytes_per_second", "receive_bytes_per_second")}
             self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=kept[name][0]))
         return {"msg": "kept in %s" % session.folder, "folder": session.folder, "failures": failed,
                 "files": {name: path for name, (path, _document) in kept.items()}}
@@ -136,7 +137,7 @@ class ActionModule(MeasuringAction):
     def _server_arguments(self, session, name, **more):
         settings = session.data["settings"]
         return {"address": session.host(name)["address"], "port_range": settings["ports"], "session": session.data["id"],
-                **({"iperf3": settings["iperf3"]} if settings.get("iperf3") else {}), **more}
+                "iperf3": session.host(name)["iperf3"], **more}
 
     def _serve(self, session, pair, name, task_vars):
         pairs = len(session.data["rounds"][pair["round"] - 1])
@@ -164,9 +165,9 @@ class ActionModule(MeasuringAction):
             error = server.get("error") or {"kind": "unreachable", "message": lost["message"]}
             return self._failed_pair(session, pair, error)
         settings = session.data["settings"]
-        arguments = {key: settings[key] for key in ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second", "iperf3") if settings.get(key)}
+        arguments = {key: settings[key] for key in ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second") if settings.get(key)}
         self._task.args = dict(arguments, peer=session.host(pair["server"])["address"], port=server["port"], address=session.host(name)["address"],
-                               session=session.data["id"])
+                               session=session.data["id"], iperf3=session.host(name)["iperf3"])
         seconds = self._longest(session)
         try:
             with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
@@ -195,7 +196,7 @@ class ActionModule(MeasuringAction):
 
         grace = float(session.data["settings"].get("grace_seconds", 60))
         try:
-            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), min(note["seconds"], note["seconds"]), grace, time.monotonic,
+            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), note["seconds"], grace, time.monotonic,
                                     time.sleep, say)
         except measuring.JobError as error:
             if error.kept:

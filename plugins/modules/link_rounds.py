@@ -54,9 +54,6 @@ options:
   udp_bits_per_second:
     description: As of M(trainops.gpu_audit.link_benchmark).
     type: int
-  iperf3:
-    description: As of M(trainops.gpu_audit.link_benchmark).
-    type: path
   grace_seconds:
     description: How long a host may be out of reach beyond the time of its test, before its pair counts as failed.
     type: float

@@ -96,6 +96,7 @@ line_rate_bits_per_second:
 mtu_bytes: {description: The interface's MTU., type: int, returned: success, sample: 9000}
 counters: {description: "Errors, drops and flaps of the interface, of those below it and of their RDMA ports.", type: dict, returned: success, sample: {"eth1.rx_errors": 0}}
 iperf3_version: {description: Version of iperf3., type: str, returned: unless O(state=stopped), sample: "3.12"}
+iperf3: {description: Its path., type: str, returned: unless O(state=stopped), sample: /usr/bin/iperf3}
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}
 gpu_uuids: {description: Always empty., type: list, elements: str, returned: always, sample: []}
 local_time: {description: The host's own time with its offset., type: str, returned: always, sample: "2026-11-30T17:04:00+08:00"}

@@ -95,7 +95,8 @@ def run(options, planned, host=None, client=iperf3_run.client):
         result["udp"], error = test.udp()
         if error:
             notes.append("UDP: %s" % error["message"])
-    result.update(rtt_seconds=test.rtt, rtt_loaded_seconds=test.rtt_loaded, parallel=test.streams)
+    # What iperf3 sees is never the idle link: its streams fill every queue on the way.
+    result.update(rtt_seconds=test.rtt if mtu["rtt_seconds"] is None else mtu["rtt_seconds"], rtt_loaded_seconds=test.rtt_loaded, parallel=test.streams)
     notes += test.notes
     result["counters"] = link_place.growth(before, link_place.counters(host, link_place.look(host), interface))
     return result
@@ -226,7 +227,7 @@ def serve(options, host=None):
     if options["state"] == "stopped":
         return found
     used = iperf3_run.tool(options.get("iperf3"), host.text_or("/etc/os-release", ""))
-    found["iperf3_version"] = used.version
+    found.update(iperf3_version=used.version, iperf3=used.path)
     if options["state"] == "started":
         if not 1 <= options["lifetime_seconds"] <= 86400:
             raise ValueError("lifetime_seconds must be between 1 and 86400, not %s" % options["lifetime_seconds"])

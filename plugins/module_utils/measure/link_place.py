@@ -8,6 +8,7 @@ import errno
 import os
 import select
 import socket
+import time
 
 from ..facts import network
 from . import link_netlink
@@ -181,25 +182,28 @@ def growth(before, after):
 
 
 def path_mtu(source, peer, port):
-    """{"path_mtu_bytes", "black_hole" (true, false, or null where nobody answers), "error"}.
+    """{"path_mtu_bytes", "black_hole" (true, false, or null where nobody answers), "rtt_seconds" (of the idle path), "error"}.
 
     Sends packets that may not be cut to a UDP port where nobody listens: the peer's refusal says that one arrived whole.
     """
     family = link_netlink.family_of(peer)
     level, discover, ask, headers = _DISCOVER[family]
-    found = {"path_mtu_bytes": None, "black_hole": None, "error": None}
+    found = {"path_mtu_bytes": None, "black_hole": None, "rtt_seconds": None, "error": None}
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.setsockopt(level, discover, 2)
             probe.bind((source, 0))
             probe.connect((peer, port))
             found["path_mtu_bytes"] = probe.getsockopt(level, ask)
-            small = _answered(probe, 1)
+            # Kernels answer half a dozen such packets at once, then one a second.
+            trips = [_answered(probe, 1) for _attempt in range(3)]
+            small = "arrived" if any(answer == "arrived" for answer, _seconds in trips) else "nothing"
+            found["rtt_seconds"] = min((seconds for answer, seconds in trips if answer == "arrived"), default=None)
             for _attempt in range(3):
                 size = probe.getsockopt(level, ask)
                 found["path_mtu_bytes"] = size
                 # The loop of this machine takes 64 KiB; a UDP packet holds a little less.
-                arrived = _answered(probe, min(size - headers, 65000))
+                arrived = _answered(probe, min(size - headers, 65000))[0]
                 if arrived == "smaller":
                     continue
                 found["black_hole"] = False if arrived == "arrived" else True if small == "arrived" else None
@@ -211,16 +215,16 @@ def path_mtu(source, peer, port):
 
 
 def _answered(probe, size):
-    """arrived | smaller (the path says that it carries less) | nothing."""
+    """(arrived | smaller (the path says that it carries less) | nothing, seconds)."""
+    sent = time.monotonic()
+    answer = "arrived"
     try:
         probe.send(b"\0" * size)
         if not select.select([probe], [], [], _PROBE_SECONDS)[0]:
-            return "nothing"
+            return "nothing", None
         probe.recv(1)
     except OSError as error:
-        if error.errno == errno.EMSGSIZE:
-            return "smaller"
-        if error.errno == errno.ECONNREFUSED:
-            return "arrived"
-        raise
-    return "arrived"
+        if error.errno not in (errno.EMSGSIZE, errno.ECONNREFUSED):
+            raise
+        answer = "smaller" if error.errno == errno.EMSGSIZE else "arrived"
+    return answer, time.monotonic() - sent
