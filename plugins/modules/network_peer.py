@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Starts and ends the small HTTP server that transfers and requests are measured against; module_utils/measure/peer_process.py does the work."""
+"""Starts and ends the small HTTP server that networks are measured against; the work is done in module_utils/measure/peer_process.py."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ measurement:
   returned: success, not in check mode
   type: dict
   contains:
-    endpoint: {description: "The URL without userinfo, query and fragment.", type: str, returned: always, sample: "https://h.example/answer"}
+    endpoint: {description: "The URL without userinfo, query and fragment.", type: str, returned: always, sample: "http://h.example/a"}
     method: {description: The method., type: str, returned: always, sample: POST}
     payload_bytes: {description: Bytes of each request's body., type: int, returned: always, sample: 1024}
     loop: {description: C(closed) or C(open)., type: str, returned: always, sample: closed}
@@ -230,9 +230,13 @@ measurement:
       description: "Null, or C(version), C(cipher), C(issuer), C(not_after) and C(verified)."
       type: dict
       returned: always
-      sample: {"version": "TLSv1.3", "cipher": "TLS_AES_256_GCM_SHA384", "issuer": "CA", "not_after": "2027-01-01T00:00:00Z", "verified": true}
+      sample: {"version": "TLSv1.3", "cipher": "TLS_AES_256_GCM_SHA384", "issuer": "CA", "not_after": null, "verified": true}
     address: {description: Address and port that the first connection went to., type: str, returned: always, sample: "192.0.2.7:443"}
-    local_time: {description: When it began by the host's own clock and zone., type: str, returned: always, sample: "2026-11-30T14:00:00+01:00"}
+    local_time:
+      description: When it began, by the host's own clock and zone.
+      type: str
+      returned: always
+      sample: "2026-11-30T14:00:00+01:00"
     notes: {description: What a reader should know., type: list, elements: str, returned: always, sample: []}
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}
 gpu_uuids: {description: "Always empty, the test has nothing to do with GPUs.", type: list, elements: str, returned: always, sample: []}

@@ -50,7 +50,7 @@ def window_limited_bits_per_second(window_bytes, rtt_seconds):
 
 
 def busbw_factor(operation, ranks):
-    """What the algorithm bandwidth of a collective is multiplied with, so that the link's own rate comes out; ValueError for an unknown one."""
+    """What a collective's algorithm bandwidth is multiplied with, so that the link's own rate comes out; ValueError for an unknown one."""
     name = operation.lower().replace("-", "_")
     if ranks < 1:
         raise ValueError("ranks must be at least 1, not %s" % ranks)

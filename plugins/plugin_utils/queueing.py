@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What queueing theory expects of a service: M/M/c (Erlang C), M/G/1 (Pollaczek-Khinchine), loss (Erlang B), closed systems (Little).
 
-Rates are per second, times in seconds, `service_rate` is of one server. Standard results; rho = arrivals / (servers x service_rate) must be below 1.
+Rates are per second, times in seconds, `service_rate` is of one server. Standard results; rho = arrivals / (servers x service_rate) must be
+below 1.
 """
 
 from __future__ import annotations

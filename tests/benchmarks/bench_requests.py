@@ -5,7 +5,8 @@
     python3 tests/benchmarks/bench_requests.py [--seconds 5] [--at-once 50] [--limit 0.03]
 
 Three services: one that answers after 0.2 s, one after 20 ms, one at once (there the client's own cost is what is seen). Exits 1 where the
-median of the first differs from wrk's by more than --limit (its rate counts whole rounds of 0.2 s only, where wrk cuts the last one off). wrk comes from the package of that name.
+median of the first differs from wrk's by more than --limit (its rate counts whole rounds of 0.2 s only, where wrk cuts the last one off).
+wrk comes from the package of that name.
 """
 from __future__ import annotations
 

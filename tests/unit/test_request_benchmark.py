@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a load test refuses and announces, its quantiles and knee, and the module as a host runs it: no secret in what it says, ends in time."""
+"""What a load test refuses and announces, its quantiles and knee, and the module as a host runs it: it says no secret and ends in time."""
 
 from __future__ import annotations
 
@@ -64,12 +64,15 @@ def test_what_cannot_be_is_refused(options, words):
 
 
 def test_what_will_be_done_is_announced():
-    plan = planned(concurrency=[100, 1, 10, 10], requests=None, payload_bytes=1 << 20, warm_up=10, bytes=1 << 40, arrival_rate_per_second=20.0)
-    assert plan["requests"] == 10 + 200 + 200 + 1000 and plan["bytes_sent"] == 1410 << 20 and plan["bytes_written"] == plan["bytes_read"] == 0
+    plan = planned(concurrency=[100, 1, 10, 10], requests=None, payload_bytes=1 << 20, warm_up=10, bytes=1 << 40,
+                   arrival_rate_per_second=20.0)
+    assert plan["requests"] == 10 + 200 + 200 + 1000 and plan["bytes_sent"] == 1410 << 20
+    assert plan["bytes_written"] == plan["bytes_read"] == 0
     assert plan["steps"] == [(1, 200), (10, 200), (100, 1000)]
     # Four times 20 s and a request's 5 s, twice, and spare time.
     assert 120 <= plan["seconds"] <= 140
-    assert plan["notes"][0] == "POST http://127.0.0.1:1/answer: up to 1410 requests of 1.00 MiB each, 1, 10, 100 at once, 20 arriving a second"
+    assert plan["notes"][0] == ("POST http://127.0.0.1:1/answer: up to 1410 requests of 1.00 MiB each, 1, 10, 100 at once, "
+                                "20 arriving a second")
     assert "1.38 GiB" in plan["notes"][1]
 
 
@@ -202,7 +205,8 @@ def test_a_token_is_made_where_none_is_given():
     answer, _said = run(module="network_peer", address="127.0.0.1", lifetime_seconds=60)
     try:
         assert len(answer["token"]) >= 24
-        measured, _said = run(url=answer["url"] + "/bytes/100", headers={"X-Peer-Token": answer["token"]}, concurrency=[1], requests=2, proxy="none")
+        measured, _said = run(url=answer["url"] + "/bytes/100", headers={"X-Peer-Token": answer["token"]}, concurrency=[1], requests=2,
+                               proxy="none")
         assert measured["measurement"]["steps"][0]["samples"] == 2
     finally:
         run(module="network_peer", state="stopped", port=answer["port"])
@@ -220,7 +224,7 @@ def test_what_cannot_be_a_peer_is_refused(options, words):
 
 def test_many_at_once(tmp_path):
     with peer() as url:
-        answer, _said = run(url=url + "/answer?delay_seconds=0.5", headers={"X-Peer-Token": TOKEN}, concurrency=[400], requests=800, warm_up=0,
-                            proxy="none")
+        answer, _said = run(url=url + "/answer?delay_seconds=0.5", headers={"X-Peer-Token": TOKEN}, concurrency=[400], requests=800,
+                            warm_up=0, proxy="none")
     found = answer["measurement"]["steps"][0]
     assert found["errors"] == {} and found["samples"] == 800 and 0.5 <= found["latency_p50_seconds"] < 0.75

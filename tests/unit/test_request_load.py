@@ -21,7 +21,8 @@ def free_port():
 
 def test_an_answer_after_200_ms_is_measured_as_that_at_50_at_once():
     with peer() as url:
-        made = load(url + "/answer?delay_seconds=0.2&bytes=500", concurrency=[50], requests=250, method="POST", payload_bytes=1000, warm_up=5)
+        made = load(url + "/answer?delay_seconds=0.2&bytes=500", concurrency=[50], requests=250, method="POST",
+                    payload_bytes=1000, warm_up=5)
     found = made["steps"][0]
     assert 0.200 <= found["latency_p50_seconds"] <= 0.210
     assert found["latency_p50_seconds"] <= found["latency_p95_seconds"] <= found["latency_p99_seconds"] <= found["latency_max_seconds"]
@@ -230,7 +231,8 @@ def test_a_client_at_its_own_limit_says_so():
 
 
 @pytest.mark.parametrize(("head", "wanted"), [
-    ({"url": "http://user:secret@127.0.0.1:8080/a?b=c#d"}, ["GET /a?b=c HTTP/1.1", "Host: 127.0.0.1:8080", "Authorization: Basic dXNlcjpzZWNyZXQ="]),
+    ({"url": "http://user:secret@127.0.0.1:8080/a?b=c#d"}, ["GET /a?b=c HTTP/1.1", "Host: 127.0.0.1:8080",
+                                                            "Authorization: Basic dXNlcjpzZWNyZXQ="]),
     ({"url": "http://h/", "payload": {"a": "ä"}}, ["POST / HTTP/1.1", "Host: h", "Content-Type: application/json", "Content-Length: 11"]),
     ({"url": "http://h/", "payload": "text", "headers": {"content-type": "x/y", "HOST": "other"}}, ["HOST: other", "content-type: x/y"]),
     ({"url": "http://h/", "payload_bytes": 0, "method": "PUT"}, ["PUT / HTTP/1.1", "Content-Length: 0"]),
@@ -239,6 +241,7 @@ def test_what_a_request_looks_like(head, wanted):
     asked = request_benchmark.make_asked(dict(request_servers.DEFAULTS, **dict({"headers": {}}, **head)))
     aim = http_connection.target(head["url"])
     own = {"Authorization": http_connection._basic(aim.userinfo)} if aim.userinfo else {}
-    lines = b"".join(asked.message(http_connection.Opened(None, None, aim.path, own, 0, None, None, None, None, None))).decode("latin-1").split("\r\n")
+    opened = http_connection.Opened(None, None, aim.path, own, 0, None, None, None, None, None)
+    lines = b"".join(asked.message(opened)).decode("latin-1").split("\r\n")
     assert set(wanted) < set(lines) and sum(line.lower().startswith("host:") for line in lines) == 1
     assert sum(line.lower().startswith("content-type:") for line in lines) <= 1

@@ -18,7 +18,8 @@ _WORDS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 
           501: "Not Implemented", 505: "HTTP Version Not Supported"}
 
 Request = collections.namedtuple("Request", "method path query headers keep length")
-Request.__doc__ = """`headers`: names in small letters; `keep`: whether the connection may go on; `length`: of the body, null for a chunked one."""
+Request.__doc__ = """`headers`: names in small letters; `keep`: whether the connection may go on; `length`: of the body, null where it
+is chunked."""
 
 
 class Gone(Exception):

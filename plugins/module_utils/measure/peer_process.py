@@ -5,7 +5,8 @@
 A server notes itself in <temporary folder>/gpu-audit-peer-<user id>/<port>-<pid>.json, readable by its user only: {"pid", "started" (clock
 ticks since boot), "boot_id", "namespace",
 "address", "port", "token_sha256"}. The moment at which a process started tells it from another one that got its number later,
-so that no foreign process is ever ended. The server takes its note away when it ends; one that was killed leaves it, and whoever looks next removes it.
+so that no foreign process is ever ended. The server takes its note away when it ends; one that was killed leaves it, and whoever looks next
+removes it.
 """
 
 from __future__ import annotations

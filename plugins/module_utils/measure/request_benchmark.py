@@ -70,8 +70,8 @@ def plan(options):
     each = options["duration_seconds"] + 2 * options["timeout_seconds"] + SPARE_SECONDS + 1
     seconds = int(math.ceil(each * (len(steps) + (1 if options["warm_up"] else 0)))) + 5
     if seconds > MAX_SECONDS:
-        raise ValueError("the test could take %d s (%d steps of up to %g s, each with up to 2 x %g s for connecting and for its last request), "
-                         "at most %d are allowed: fewer steps, or less duration_seconds or timeout_seconds"
+        raise ValueError("the test could take %d s (%d steps of up to %g s, each with up to 2 x %g s for connecting and for its last "
+                         "request), at most %d are allowed: fewer steps, or less duration_seconds or timeout_seconds"
                          % (seconds, len(steps), options["duration_seconds"], options["timeout_seconds"], MAX_SECONDS))
     _allow_descriptors(max(concurrency for concurrency, _count in steps))
     sent = min(requests * len(asked.body), options["bytes"])
@@ -88,7 +88,8 @@ def _concurrencies(given):
     """Ascending and each once; ValueError."""
     values = sorted(set(given or DEFAULT_CONCURRENCY))
     if not 1 <= values[0] <= values[-1] <= MAX_CONCURRENCY:
-        raise ValueError("concurrency: each must be between 1 and %d, not %s" % (MAX_CONCURRENCY, ", ".join(str(value) for value in values)))
+        said = ", ".join(str(value) for value in values)
+        raise ValueError("concurrency: each must be between 1 and %d, not %s" % (MAX_CONCURRENCY, said))
     if len(values) > MAX_STEPS:
         raise ValueError("concurrency: %d steps are too many, at most %d" % (len(values), MAX_STEPS))
     return values
@@ -208,7 +209,8 @@ def run(options, planned):
     notes += _knee_notes(steps, slo, knee)
     return {
         "endpoint": http_connection.endpoint(asked.url), "method": asked.method, "payload_bytes": len(asked.body),
-        "loop": "open" if rate else "closed", "arrivals": options.get("arrivals", "even") if rate else None, "steps": steps, "warm_up_requests": warmed, "knee_concurrency": knee,
+        "loop": "open" if rate else "closed", "arrivals": options.get("arrivals", "even") if rate else None,
+        "steps": steps, "warm_up_requests": warmed, "knee_concurrency": knee,
         "requests_per_second": max(step["requests_per_second"] * (1 - (step["error_fraction"] or 0)) for step in steps),
         "latency_slo_seconds": slo, "streaming": "openai" if asked.streaming else "none", "keep_alive": asked.keep_alive,
         "timeout_seconds": asked.timeout_seconds, "proxy": facts.get("proxy"), "tls": facts.get("tls"), "address": facts.get("address"),
@@ -296,27 +298,28 @@ def _tokens(step, seconds):
 _STOPPED = {
     "time": "stopped after %(seconds)d s with %(requests)d of %(asked)d requests sent",
     "errors": "stopped: more than half of its %(requests)d requests failed",
-    "queue": "stopped: requests waited longer than %(timeout)g s for a free connection, the queue grew without end (%(rate)g arrive a second, "
-             "%(done).1f are answered)",
+    "queue": "stopped: requests waited longer than %(timeout)g s for a free connection, the queue grew without end (%(rate)g arrive a "
+             "second, %(done).1f are answered)",
     "bytes": "stopped: the bytes that the test may move are used up",
 }
 
 
 def step_notes(made, step):
     """What a reader of a step should know."""
-    words = {"seconds": made["seconds"], "requests": made["requests"], "asked": made["requests_asked"], "timeout": step.asked.timeout_seconds,
-             "rate": step.rate or 0, "done": made["requests_per_second"]}
+    words = {"seconds": made["seconds"], "requests": made["requests"], "asked": made["requests_asked"],
+             "timeout": step.asked.timeout_seconds, "rate": step.rate or 0, "done": made["requests_per_second"]}
     notes = [_STOPPED[made["stopped"]] % words] if made["stopped"] else []
     if made["queue_grows"] and made["stopped"] != "queue":
-        notes.append("requests arrive faster (%g a second) than they are answered (%.1f): the queue grew to the end, and the latencies depend "
-                     "on how long the test ran" % (step.rate, made["requests_per_second"]))
+        notes.append("requests arrive faster (%g a second) than they are answered (%.1f): the queue grew to the end, and the latencies "
+                     "depend on how long the test ran" % (step.rate, made["requests_per_second"]))
     kinds = {}
     for worker in step.workers:
         for kind, said in worker.words.items():
             kinds.setdefault(kind, []).extend(text for text in said if text not in kinds.get(kind, []))
     notes += ["%d x %s: %s" % (made["errors"][kind], kind, "; ".join(kinds[kind][:3])) for kind in sorted(kinds)]
     if made["client_cpu_fraction"] > CLIENT_BUSY_FRACTION:
-        notes.append("the client used %d %% of a core, about all that one Python process can: the service may answer more requests, and faster"
+        notes.append("the client used %d %% of a core, about all that one Python process can: the service may answer more requests, and "
+                     "faster"
                      % round(100 * made["client_cpu_fraction"]))
     if made["tokens_counted"] in ("chunks", "usage_and_chunks"):
         notes.append("the server doesn't say how many tokens %s: pieces of text are counted, which may hold several tokens each"

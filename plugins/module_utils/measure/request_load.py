@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """One step of a load test: so many clients at once, in a closed loop (each asks again when it has its answer) or an open one.
 
-In an open loop request n is due at n / rate, whether or not a client is free. Its latency counts from that moment: waiting for a free client is part of it,
-as it is part of what users of a busy service see (a closed loop asks less of a slow server and hides it: "coordinated omission").
+In an open loop request n is due at n / rate, whether or not a client is free. Its latency counts from that moment: waiting for a free
+client is part of it, as it is part of what users of a busy service see (a closed loop asks less of a slow server and hides it: "coordinated
+omission").
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class _Worker(object):
         self.opened = self.ended = None
 
     def prepare(self):
-        """Connects, so that it isn't part of the first latency. What goes wrong goes wrong again with the first request, and counts there."""
+        """Connects, so that it isn't part of the first latency. What goes wrong goes wrong again with that request, and counts there."""
         try:
             self.client.connect(self.step.asked.timeout_seconds)
             self.opened = self.client.opened

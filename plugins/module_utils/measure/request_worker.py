@@ -55,7 +55,8 @@ class Asked(object):
 
 
 class Client(object):
-    """`ask(deadline)` sends one request. `opened`: http_connection.Opened of the last connection, `reconnects`: kept ones that had ended."""
+    """`ask(deadline)` sends one request. `opened`: http_connection.Opened of the last connection; `reconnects`: kept ones that had
+    ended."""
 
     def __init__(self, asked):
         self._asked = asked
@@ -88,7 +89,10 @@ class Client(object):
             held.abort()
 
     def ask(self, deadline):
-        """One request, whole by `deadline` (time.monotonic()). One of ERRORS; `received` has the bytes of the answer's body, `answer` its stream."""
+        """One request, whole by `deadline` (time.monotonic()); raises one of ERRORS.
+
+        `received` has the bytes of the answer's body, `answer` its stream.
+        """
         self.received, self.answer = 0, None
         if self._socket is not None and self._hangup.poll(0):
             # The server has closed a connection that nothing was sent on: it may, and nothing is lost.
