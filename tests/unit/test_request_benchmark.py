@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,7 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from request_servers import DEFAULTS, OK, SILENT, TOKEN, peer, scripted
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import latency, request_benchmark
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import latency, request_benchmark, request_load
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 
 URL = "http://127.0.0.1:1/answer"
 
@@ -33,7 +35,7 @@ def planned(**more):
     ({"url": "http://user:secret@/x?secret"}, "no http or https URL"),
     ({"url": ""}, "no http or https URL"),
     ({"concurrency": [0]}, "concurrency"),
-    ({"concurrency": [1, 1001]}, "between 1 and 1000, not 1, 1001"),
+    ({"concurrency": [1, 1001]}, "from 1 to 1000, not 1, 1001"),
     ({"concurrency": list(range(1, 60))}, "59 steps are too many"),
     ({"requests": 0}, "requests must be between 1 and 1e"),
     ({"requests": 600000, "concurrency": [1, 2]}, "1200000 requests in all"),
@@ -228,3 +230,39 @@ def test_many_at_once(tmp_path):
                             warm_up=0, proxy="none")
     found = answer["measurement"]["steps"][0]
     assert found["errors"] == {} and found["samples"] == 800 and 0.5 <= found["latency_p50_seconds"] < 0.75
+
+
+# --------------------------------------------------------------------- in Chinese
+
+
+def chinese(sentence):
+    """In Chinese, without a sentence of ours left in English."""
+    said = complaints.say(sentence, "zh")
+    left = re.sub(r"https?://\S+|[A-Z_]{2,}|openai|payload\w*|streaming|concurrency|token\w*|finish_reason|http_\dxx|timeout|reset|short_body|protocol"
+                  r"|refused|method|duration_seconds|timeout_seconds|MiB|GiB|JSON|Python|Of Some Kind", "", said)
+    assert re.search("[\u4e00-\u9fff]", said) and not re.search("[A-Za-z]{3}", left), said
+    return said
+
+
+def test_announcements_and_refusals_can_be_said_in_chinese():
+    for note in planned(arrival_rate_per_second=20.0)["notes"] + planned()["notes"]:
+        chinese(note)
+    for options in ({"concurrency": [0]}, {"concurrency": list(range(1, 60))}, {"requests": 600000, "concurrency": [1, 2]},
+                    {"duration_seconds": 1800.0, "concurrency": [1, 2]}, {"payload": "x", "payload_bytes": 5}, {"method": "BREW"},
+                    {"payload": "x" * ((64 << 20) + 1)}, {"streaming": "openai", "method": "GET"}, {"streaming": "openai", "payload": "[1]"}):
+        with pytest.raises(ValueError) as caught:
+            planned(**options)
+        chinese(caught.value)
+
+
+def test_notes_can_be_said_in_chinese():
+    shared = request_load.Step(request_benchmark.make_asked({**DEFAULTS, "url": URL}), 1, 1, 1, 20.0)
+    shared.workers[0].words = {"short_body": ["the answer ended 6 bytes before its end"], "http_5xx": ["HTTP 500 Of Some Kind", "HTTP 503"]}
+    step = {"seconds": 5.0, "requests": 20, "requests_asked": 40, "requests_per_second": 4.0, "errors": {"short_body": 2, "http_5xx": 1},
+            "client_cpu_fraction": 0.97, "queue_grows": True}
+    for stopped, counted in (("time", "chunks"), ("errors", "usage_and_chunks"), ("queue", None), ("bytes", None), (None, None)):
+        for note in request_benchmark.step_notes(dict(step, stopped=stopped, tokens_counted=counted), shared):
+            chinese("10 at once: " + note)
+    steps = [made(1, 0.3), made(10, 0.1)]
+    for note in [*request_benchmark._knee_notes(steps, 0.2, 0), "not tried after that: 50, 100 at once"]:
+        chinese(note)

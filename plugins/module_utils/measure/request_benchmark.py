@@ -89,7 +89,7 @@ def _concurrencies(given):
     values = sorted(set(given or DEFAULT_CONCURRENCY))
     if not 1 <= values[0] <= values[-1] <= MAX_CONCURRENCY:
         said = ", ".join(str(value) for value in values)
-        raise ValueError("concurrency: each must be between 1 and %d, not %s" % (MAX_CONCURRENCY, said))
+        raise ValueError("concurrency: each of them must be from 1 to %d, not %s" % (MAX_CONCURRENCY, said))
     if len(values) > MAX_STEPS:
         raise ValueError("concurrency: %d steps are too many, at most %d" % (len(values), MAX_STEPS))
     return values

@@ -1,0 +1,109 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A part of the table of `complaints.py`: what load tests and the peer server refuse, and the notes of a load test."""
+
+from __future__ import annotations
+
+# As in complaint_texts.py.
+TABLE = (
+    # --- what a load test refuses
+    ("{requests} requests in all are asked for, at most {most} are sent", "总共要求发送 {requests} 个请求，最多只发送 {most} 个"),
+    (
+        "the test could take {seconds} s ({steps} steps of up to {each} s, each with up to 2 x {timeout} s for connecting and for its last "
+        "request), at most {most} are allowed: fewer steps, or less duration_seconds or timeout_seconds",
+        "测试可能需要 {seconds} 秒（{steps} 级，每级最多 {each} 秒，建立连接和等待最后一个请求另需最多 2 × {timeout} 秒），上限为 {most} 秒："
+        "请减少级数，或调小 duration_seconds 或 timeout_seconds",
+    ),
+    ("each of them must be from 1 to {most}, not {value}", "每个值必须在 1 与 {most} 之间，而不是 {value}"),
+    ("{steps} steps are too many, at most {most}", "{steps} 级过多，最多 {most} 级"),
+    (
+        "concurrency {value} needs more open files than the limit of this user ({limit})",
+        "并发 {value} 所需的打开文件数超过该用户的限制（{limit}）",
+    ),
+    ("method must be one of {names}", "method 必须是以下之一：{names}"),
+    ("openai is asked with POST, not {method}", "openai 方式必须使用 POST，而不是 {method}"),
+    ("give payload or payload_bytes, not both", "payload 与 payload_bytes 只能给出一个"),
+    ("the payload has {bytes} bytes, at most {most} are sent", "payload 有 {bytes} 字节，最多发送 {most} 字节"),
+    ("payload must be a JSON object where streaming is openai", "streaming 为 openai 时，payload 必须是 JSON 对象"),
+    ("{value} is no size; give bytes, or text such as \"1 MiB\"", "{value} 不是有效的大小；请给出字节数，或\u201c1 MiB\u201d这样的文本"),
+    ("ended by {signal}", "被 {signal} 结束"),
+    # --- what it announces
+    (
+        "{method} {url}: up to {requests} requests of {bytes} each, {steps} at once, {rate} arriving a second",
+        "{method} {url}：最多 {requests} 个请求，每个 {bytes}，并发依次为 {steps}，每秒到达 {rate} 个",
+    ),
+    (
+        "{method} {url}: up to {requests} requests of {bytes} each, {steps} at once",
+        "{method} {url}：最多 {requests} 个请求，每个 {bytes}，并发依次为 {steps}",
+    ),
+    (
+        "sends up to {bytes}, ends when sent and received bytes are {limit}",
+        "最多发送 {bytes}；收发总量达到 {limit} 时结束",
+    ),
+    # --- notes of its steps
+    ("not tried after that: {steps} at once", "此后未再尝试的并发：{steps}"),
+    (
+        "{steps} at once met the latency although a lower concurrency didn't: not counted",
+        "并发 {steps} 满足延迟要求，但更低的并发并不满足：不予采信",
+    ),
+    ("{concurrency} at once: {note*}", "并发 {concurrency}：{note}"),
+    ("stopped after {seconds} s with {requests} of {asked} requests sent", "运行 {seconds} 秒后停止，已发送 {asked} 个请求中的 {requests} 个"),
+    ("stopped: more than half of its {requests} requests failed", "已停止：{requests} 个请求中有一半以上失败"),
+    (
+        "stopped: requests waited longer than {timeout} s for a free connection, the queue grew without end ({rate} arrive a second, {done} are "
+        "answered)",
+        "已停止：请求等待空闲连接超过 {timeout} 秒，队列不断增长（每秒到达 {rate} 个，只应答 {done} 个）",
+    ),
+    ("stopped: the bytes that the test may move are used up", "已停止：测试允许传输的字节数已用完"),
+    (
+        "requests arrive faster ({rate} a second) than they are answered ({done}): the queue grew to the end, and the latencies depend on how "
+        "long the test ran",
+        "请求到达（每秒 {rate} 个）快于应答（每秒 {done} 个）：队列一直增长到测试结束，延迟取决于测试运行了多久",
+    ),
+    ("{count} x {kind}: {words*}", "{kind} {count} 次：{words}"),
+    ("{count} x {kind}: {words}", "{kind} {count} 次：{words}"),
+    (
+        "the client used {percent} % of a core, about all that one Python process can: the service may answer more requests, and faster",
+        "客户端已占用单核的 {percent} %，接近一个 Python 进程的极限：服务实际可能更快，能应答更多请求",
+    ),
+    (
+        "the server doesn't say how many tokens its answers have: pieces of text are counted, which may hold several tokens each",
+        "服务器未说明应答包含多少 token：改为统计文本片段数，每个片段可能含多个 token",
+    ),
+    (
+        "the server doesn't say how many tokens some of its answers have: pieces of text are counted, which may hold several tokens each",
+        "服务器未说明部分应答包含多少 token：对这些应答改为统计文本片段数，每个片段可能含多个 token",
+    ),
+    # --- what goes wrong with a request
+    ("it was due for longer than a request may take, with no connection free", "等待空闲连接的时间超过了单个请求的时限"),
+    ("the answer ended {bytes} bytes before its end", "应答提前结束，缺少 {bytes} 字节"),
+    ("the answer is longer than {bytes} bytes", "应答超过 {bytes} 字节"),
+    ("the answer is no event stream: does the server stream, at this URL?", "应答不是事件流：该 URL 上的服务器是否支持流式输出？"),
+    ("HTTP {status}: redirections aren't followed, give the URL that answers", "HTTP {status}：不跟随重定向，请给出最终应答的 URL"),
+    ("an event of the stream is longer than {bytes} bytes", "流中的一个事件超过 {bytes} 字节"),
+    ("an event of the stream is no JSON object", "流中的一个事件不是 JSON 对象"),
+    ("the stream ended without [DONE] or a finish_reason", "流结束时既没有 [DONE] 也没有 finish_reason"),
+    ("the stream has no text", "流中没有文本"),
+    ("the stream ended with an error event, code {code}", "流以错误事件结束，代码 {code}"),
+    ("the stream ended with an error event", "流以错误事件结束"),
+    # --- the peer server
+    ("token must be 16 to 200 letters, digits, - and _", "token 必须是 16 至 200 个字母、数字、- 或 _"),
+    (
+        "port range {value}: give one port, or two such as 47800-47899, from 1 to 65535",
+        "端口范围 {value}：请给出一个端口，或 47800-47899 这样的两个端口，范围 1 至 65535",
+    ),
+    (
+        "address {address}: give the address that the other hosts reach; the server listens on no other",
+        "地址 {address}：请给出其他主机可以访问的地址；服务器不监听其他地址",
+    ),
+    ("address {address}, no port from {first} to {last} can be used: {error}", "地址 {address}：端口 {first} 至 {last} 均不可用：{error}"),
+    ("address {address}, port {port}: {error}", "地址 {address} 端口 {port}：{error}"),
+    ("address {address}: {error}", "地址 {address}：{error}"),
+    ("the server didn't start: {error*}", "服务器未能启动：{error}"),
+    ("the server didn't start: {error}", "服务器未能启动：{error}"),
+    ("no word from it within {seconds} s", "{seconds} 秒内没有回应"),
+    ("it ended at once", "启动后立即退出"),
+    ("process {pid} of the server on port {port} doesn't end", "端口 {port} 上的服务器进程 {pid} 无法结束"),
+    ("{path} can't be made: {error}", "无法创建 {path}：{error}"),
+    ("{path} belongs to somebody else or others may write there: remove it", "{path} 属于他人，或他人可以写入：请将其删除"),
+)
