@@ -34,7 +34,7 @@ PROGRAMS = {
     "/opt/lab/mute": HEAD + 'exec python3 /opt/lab/mute.py "$3" "$5"\n',
     "/opt/lab/mute.py": MUTE,
 }
-FILTER = "table inet lab { chain input { type filter hook input priority 0; tcp dport 5201-5300 %s; } }"
+FILTER = "table inet lab {\n chain input {\n  type filter hook input priority 0;\n  tcp dport 5201-5300 %s\n }\n}\n"
 SHAPED = ["g%d" % number for number in range(1, 9)]
 CULPRIT = "g5"
 PLAIN = ["plain1", "plain2", "lossy", "late"]
