@@ -32,6 +32,10 @@ FOLLOWS_FROM = {
     "storage.path_problems": ("storage.paths_failed",),
     # The same need and the same storage seen twice.
     "storage.small_file_headroom_ratio": ("storage.read_headroom_ratio",),
+    "network.link_fraction_of_line_rate": ("network.link_floor_ratio",),
+    "network.rdma_ports_down": ("network.ports_missing",),
+    # Requests that fail hold no latency either.
+    "network.concurrency_ratio": ("network.request_error_fraction",),
     "vram.peak_fraction": ("vram.out_of_memory",),
     "workload.outcome": ("vram.out_of_memory", "memory.out_of_memory"),
 }

@@ -98,6 +98,8 @@ TABLE = (
     # --- what is wanted
     ("a size in bytes or with a unit such as \"1.5 TiB\"", "以字节表示或带单位的大小（如\u201c1.5 TiB\u201d）"),
     ("at most 24 hours", "不超过 24 小时的值"),
+    ("hours of a day such as \"08:00-20:00\"", "一天中的时段，如\u201c08:00-20:00\u201d"),
+    ("a rate in bits per second such as \"400 Gb/s\"", "以 bit/s 计的速率，如\u201c400 Gb/s\u201d"),
     ("a whole number that is not negative", "非负整数"),
     ("a number that is not negative", "非负数"),
     ("a number of seconds from 0 to 1e9", "0 至 1e9 之间的秒数"),

@@ -4,16 +4,44 @@
 
 from __future__ import annotations
 
+import re
+
 from .numbers import is_number
 from .words import nearest
 
 # What some metric asks for; a test holds that it is all of it.
-FIELDS = ("gpu_count", "gpu_name", "nvlinks", "pcie_width")
+FIELDS = (
+    "gpu_count",
+    "gpu_name",
+    "network_port_bits_per_second",
+    "network_ports",
+    "nvlinks",
+    "pcie_width",
+    "rdma_port_bits_per_second",
+    "rdma_ports",
+)
 _TEXTS = ("gpu_name",)
+_RATES = ("network_port_bits_per_second", "rdma_port_bits_per_second")
+# Bits, never bytes: a capital B is refused, so that nobody is judged by eight times the speed.
+_RATE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([kKMGT]?)\s*(?:b(?:its?)?(?:ps|/s|/sec)?)?\s*")
+_PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_LARGEST_RATE = 10**15
+
+
+def parse_rate(value):
+    """Bits per second as int of a number or of text like "400 Gb/s", "100Gbit/s", "25G" (decimal prefixes); None where it is none."""
+    if isinstance(value, str):
+        match = _RATE.fullmatch(value) if len(value) <= 64 else None
+        if not match:
+            return None
+        value = float(match[1]) * _PREFIXES[match[2]]
+    if not is_number(value) or not 1 <= value <= _LARGEST_RATE:
+        return None
+    return int(round(value))
 
 
 def normalise(value):
-    """({field: int or text}, problems [str]): inventories in INI form give figures as text. An empty field is as good as none."""
+    """({field: int or text}, problems [str]), rates in bits per second: inventories in INI form give figures as text. An empty field is as good as none."""
     if value in (None, ""):
         return {}, []
     if not isinstance(value, dict):
@@ -30,6 +58,11 @@ def normalise(value):
                 found[key] = entry
             else:
                 problems.append("%s must be text, not %s" % (key, repr(entry)[:80]))
+        elif key in _RATES:
+            found[key] = parse_rate(entry)
+            if found[key] is None:
+                del found[key]
+                problems.append('%s must be a rate in bits per second such as "400 Gb/s", not %s' % (key, repr(entry)[:80]))
         else:
             figure = int(entry) if isinstance(entry, str) and entry.strip().isdecimal() and len(entry) < 10 else entry
             if is_number(figure) and 0 <= figure < 2**31 and figure == int(figure):

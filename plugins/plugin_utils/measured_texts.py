@@ -45,6 +45,37 @@ _PHRASES = {
     ("workload.data_side", "cpu_busiest_core_fraction"): ("~, its busiest core {v}", "~，最忙的核 {v}", "fraction"),
     ("workload.data_side", "cpu_iowait_fraction"): ("I/O wait {v}", "I/O 等待 {v}", "fraction"),
     ("workload.data_side", "read_bytes_per_second"): ("the job read {v}", "作业读取 {v}", "bytes_per_second"),
+    ("", "upload_bytes_per_second"): ("uploads run at {v}", "上传 {v}", "bytes_per_second"),
+    ("", "download_bytes_per_second"): ("downloads run at {v}", "下载 {v}", "bytes_per_second"),
+    ("", "peak_bytes_per_second"): ("at best {v} in one second", "单秒最高 {v}", "bytes_per_second"),
+    ("", "dataset_bytes"): ("~, so {v}", "~，数据集 {v}", "bytes"),
+    ("", "weights_bytes"): ("~, so {v}", "~，权重 {v}", "bytes"),
+    ("", "checkpoint_bytes"): ("~, so {v}", "~，检查点 {v}", "bytes"),
+    ("", "transfer_seconds"): ("~take {v}", "~ 需 {v}", "seconds"),
+    ("", "allowed_seconds"): ("~where {v} are allowed", "~，允许 {v}", "seconds"),
+    ("", "connect_seconds"): ("connecting takes {v}", "建立连接需 {v}", "seconds"),
+    ("", "window_bytes"): ("~, so the speed needed takes a TCP window of {v}", "~，所需速率要求 TCP 窗口 {v}", "bytes"),
+    ("network.distribution_ratio", "together_bytes_per_second"): ("{v} while several hosts download", "多主机同时下载时 {v}", "bytes_per_second"),
+    ("network.distribution_ratio", "hosts_at_once"): ("{v} hosts at once", "{v} 台主机同时下载", "number"),
+    ("", "upload_tries"): ("uploads: {v} tries failed", "上传：失败 {v} 次", ""),
+    ("", "download_tries"): ("downloads: {v} tries failed", "下载：失败 {v} 次", ""),
+    ("", "said"): ("~({v})", "~（{v}）", ""),
+    ("", "concurrency_within"): ("{v} requests at once keep within the latency", "{v} 个并发请求延迟达标", "number"),
+    ("", "concurrency_wanted"): ("~, {v} are asked for", "~，要求 {v} 个", "number"),
+    ("", "latency_seconds"): ("acceptable are {v}", "可接受 {v}", "seconds"),
+    ("", "busy_hours"): ("business hours are {v}", "业务时段为 {v}", ""),
+    ("", "send_bytes_per_second"): ("sends {v}", "发送 {v}", "bits"),
+    ("", "receive_bytes_per_second"): ("receives {v}", "接收 {v}", "bits"),
+    ("", "line_rate_bits_per_second"): ("the line carries {v}", "线速 {v}", "bits_per_second"),
+    ("", "group_median_bytes_per_second"): ("the middle of the group is {v}", "同组中位数 {v}", "bits"),
+    ("", "undecided_with"): (
+        "tested with {v} only, so which of the two is slow isn't known",
+        "仅与 {v} 互测，无法判断是哪一台慢",
+        "",
+    ),
+    ("", "path_mtu_bytes"): ("the path carries packets of {v} bytes", "路径可承载 {v} 字节的包", "number"),
+    ("", "interface_mtu_bytes"): ("~, the interface {v}", "~，网口 MTU 为 {v}", "number"),
+    ("network.link_lost_fraction", "lost_fraction"): None,
     ("", "exit_code"): ("exit code {v}", "退出码 {v}", ""),
     ("", "signal"): ("ended by signal {v}", "被信号 {v} 终止", ""),
     ("", "iterations"): ("{v} iterations done", "已完成 {v} 次迭代", ""),
@@ -61,8 +92,39 @@ _DIFFERENCES = {
     "guide_job": ("another job than the audit guide's", "不是审计指南规定的作业", ""),
 }
 _BY = {"form": ("where the form says", "表单为"), "guide": ("where the guide asks for", "指南要求")}
-_MEASURED = re.compile(r"(?:storage_benchmark|workload_probe)(?:\.scaling)? (\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*((?: \([a-z0-9 ]+\))*)$")
-_UNTIMED = re.compile(r"(?:storage_benchmark|workload_probe)\b")
+_MODULES = "(?:storage_benchmark|workload_probe|transfer_benchmark|request_benchmark|link_benchmark)"
+# Names of evidence that hold a figure or a word of their own: {0} and {1} are its groups, {v} is the value.
+_NAMED = (
+    (re.compile(r"(upload|download|requests) (\w+)"), "{0}: {v} x {1}", "{0}：{v} 次{1}", "number"),
+    (re.compile(r"began (upload|download|requests)"), "the test of {0} began at {v}", "{0}测试始于 {v}", ""),
+    (re.compile(r"p95 at (\S+)"), "at {0} at once 95 % of the answers come within {v}", "{0} 并发时 95% 的响应在 {v}内", "seconds"),
+    (re.compile(r"p99 at (\S+)"), "at {0} at once 99 % of the answers come within {v}", "{0} 并发时 99% 的响应在 {v}内", "seconds"),
+    (re.compile(r"failed at (\S+)"), "at {0} at once {v} of the requests failed", "{0} 并发时 {v} 的请求失败", "fraction"),
+    (re.compile(r"queue at (\S+)"), "with {0} connections the queue grows without end", "{0} 个连接时排队无限增长", ""),
+    (re.compile(r"again to (.+)", re.S), "to {0}: {v} sent again", "到 {0}：重传 {v}", "fraction"),
+    (re.compile(r"with (.+)", re.S), "with {0}: {v}", "与 {0}：{v}", ""),
+)
+_WORDS = {
+    "upload": ("uploads", "上传"),
+    "download": ("downloads", "下载"),
+    "requests": ("requests", "请求"),
+    "refused": ("connection refused", "连接被拒绝"),
+    "timeout": ("no answer in time", "超时无应答"),
+    "reset": ("connection broken off", "连接中断"),
+    "dns": ("name not resolved", "域名无法解析"),
+    "tls": ("TLS failed", "TLS 失败"),
+    "unreachable": ("no way there", "网络不可达"),
+    "http_4xx": ("refused by the server (HTTP 4xx)", "服务器拒绝（HTTP 4xx）"),
+    "http_5xx": ("error of the server (HTTP 5xx)", "服务器错误（HTTP 5xx）"),
+    "short_body": ("data cut short", "数据不完整"),
+    "checksum": ("wrong checksum", "校验和不符"),
+    "protocol": ("answer that is no proper HTTP", "应答不符合 HTTP"),
+    "proxy": ("refused by the proxy", "代理拒绝"),
+    "stalled": ("stood still", "传输停滞"),
+    "local": ("fault of this host", "本机故障"),
+}
+_MEASURED = re.compile(_MODULES + r"(?:\.scaling)? (\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*((?: \([a-z0-9 ]+\))*)$")
+_UNTIMED = re.compile(_MODULES + r"\b")
 _DIFFERENCE = re.compile(r"(\w+) (\w+)")
 _SECONDS = re.compile(r"(?:too short: )?(\S+) s")
 _TESTED = re.compile(r"(.+) \((form|guide): (.+)\)", re.S)
@@ -71,6 +133,7 @@ _SCALED = re.compile(r"(\d+) GPU: (\S+) s, (\S+) x(?:, serial fraction (\S+))?")
 _LABELS = {
     "quick": ("a quick first look", "快速初测"),
     "buffered": ("through the page cache (buffered)", "经页缓存（buffered）"),
+    "peer": ("against the audit's own peer", "对端为审计自带服务"),
 }
 _HOSTS = ("{n} hosts at once", "{n} 台主机同时读取")
 _WHEN = ("Measured {day} {time} UTC{labels}.", "测于 {day} {time} UTC{labels}。")
@@ -130,11 +193,31 @@ def _when(evidence, side):
 
 
 def _shown(value, unit, language):
+    if unit in ("bits", "bits_per_second") and numbers.is_number(value) and 0 <= value < numbers.LARGEST:
+        return _bit_rate(value * 8 if unit == "bits" else value)
     if unit == "seconds" and numbers.is_number(value):
         return numbers.format_duration(value, language)
     if unit == "number" and numbers.is_whole(value):
         return format(value, ",")
     return " ".join(numbers.format_value(value, unit, language).split())
+
+
+def _bit_rate(value):
+    """Bits per second as links are named: 9.41 Gb/s."""
+    for size, unit in ((10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s")):
+        if value >= size:
+            return "%.3g %s" % (value / size, unit) if value < 1000 * size else "%.0f %s" % (value / size, unit)
+    return "%.3g b/s" % value
+
+
+def _named(what, value, side, language):
+    """The phrase of evidence whose name holds a figure or a word, None where it is no such."""
+    for pattern, english, chinese, unit in _NAMED:
+        match = pattern.fullmatch(what)
+        if match:
+            words = [_WORDS.get(group, (group, group))[side] for group in match.groups()]
+            return (chinese if side else english).format(*words, v=_shown(value, unit, language))
+    return None
 
 
 def _phrase(metric, entry, side, language):
@@ -145,6 +228,9 @@ def _phrase(metric, entry, side, language):
         return _CAPPED_TEXT[side].format(gpu=capped[1], word=word, v=_shown(value, "fraction", language))
     if metric == "storage.benchmark_differences":
         return _difference(what, value, side, language)
+    named = _named(what, value, side, language) if metric.startswith("network.") else None
+    if named is not None:
+        return named
     gpu, _space, name = what.rpartition(" ")
     if what.startswith("GPU ") and (metric, name) not in _PHRASES and ("", name) not in _PHRASES:
         gpu, name = what, ""

@@ -7,6 +7,8 @@ Policies carry the titles and advice of their checks themselves. A test holds th
 
 from __future__ import annotations
 
+from .messages_network import TABLE as _NETWORK
+
 LANGUAGES = ("en", "zh")
 
 TABLE = {
@@ -527,6 +529,7 @@ TABLE = {
     "status.unknown": ("unknown", "未知"),
     "status.not_applicable": ("not applicable", "不适用"),
     "status.waived": ("waived", "已豁免"),
+    **_NETWORK,
 }
 
 

@@ -17,6 +17,8 @@ KINDS = ("training", "finetuning", "inference", "rendering", "transcoding")
 LEANINGS = ("compute", "vram", "throughput", "latency")
 PURPOSES = ("dataset", "weights", "checkpoints", "logs")
 
+# When a test of the network is like business, where the form doesn't say.
+BUSY_HOURS = "08:00-20:00"
 # Without these three no sizing and no upgrade advice is given.
 BASE_FIELDS = ("input_sample_bytes", "batch_size", "hours_per_day")
 
@@ -189,6 +191,13 @@ ARGUMENT_SPEC = {
         "minutes",
         example=60,
     ),
+    "busy_hours": _field(
+        "text",
+        "Hours of the day, by the host's own clock, in which the business uses the network; a test at another time warns. May go over "
+        "midnight. Default: 08:00-20:00.",
+        "业务使用网络的时段（按主机本地时间）；在其他时间测试会警告。可跨午夜。默认 08:00-20:00。",
+        example="08:00-20:00",
+    ),
     "queue_state": _field(
         "choice",
         "Is there work waiting for the machine?",
@@ -201,6 +210,7 @@ ARGUMENT_SPEC = {
 }
 
 _SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]i?)?b?(?:ytes)?\s*$", re.IGNORECASE)
+_HOURS = re.compile(r"\s*(\d{1,2})(?::([0-5]\d))?\s*[-\u2013]\s*(\d{1,2})(?::([0-5]\d))?\s*")
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 
@@ -220,6 +230,28 @@ def parse_size(value):
     base = 1024 if prefix and prefix[1:] else 1000
     size = float(figure) * (base ** _POWERS[prefix[0].lower()] if prefix else 1)
     return int(round(size)) if size < 2**80 else None
+
+
+def parse_hours(value):
+    """(minute of the day of the beginning, of the end) of text like "08:00-20:00", "8-20" or "22:00-06:00"; None where it is no such.
+
+    The end is no part of it; 24:00 is the end of the day.
+    """
+    match = _HOURS.fullmatch(value) if isinstance(value, str) and len(value) <= 32 else None
+    if not match:
+        return None
+    begin, end = (int(hour) * 60 + int(minute or 0) for hour, minute in (match.groups()[:2], match.groups()[2:]))
+    return (begin, end) if begin < 1440 and end <= 1440 else None
+
+
+def within_hours(hours, minute):
+    """Whether a minute of the day (0 to 1439) lies in "08:00-20:00". An end before the beginning is the next day's, an equal one means the
+    whole day.
+    """
+    begin, end = parse_hours(hours)
+    if begin == end:
+        return True
+    return begin <= minute < end if begin < end else minute >= begin or minute < end
 
 
 def as_number(value):
@@ -269,6 +301,8 @@ def _convert(name, row, value):
         return None, "a list of " + ", ".join(row["choices"])
     if kind == "path":
         return (value, None) if isinstance(value, str) and value.startswith("/") and "\0" not in value else (None, "an absolute path")
+    if name == "busy_hours":
+        return (value.strip(), None) if parse_hours(value) else (None, 'hours of a day such as "08:00-20:00"')
     if isinstance(value, str) or is_number(value) and -(2**80) < value < 2**80:
         return str(value), None
     return None, "text"

@@ -69,8 +69,16 @@ def metrics_page():
         "`quick`, `hosts_at_once`, `shared`: `{alone_bytes_per_second, together_bytes_per_second}`, `file_system`: `{kind, mount_point}`, "
         "`jobs`: `{name: {buffered_label, block_size_bytes, file_size_bytes, file_count, engine}}`; its `target` is the path. Only "
         "`read_bytes_per_second` is needed |",
-        "| `transfer_benchmark` | `direction` (`upload`, `download`), `bytes_per_second` |",
-        "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such |",
+        "| `transfer_benchmark` | `direction` (`upload`, `download`), `bytes_per_second`, `peak_bytes_per_second`, `attempts`: list of "
+        "`{connect_seconds, retries: [{kind, message}], error: {kind, message} or null}`, `attempts_failed`, `retries_count`, `checksum`: "
+        "`{verified}`, `streams`, `proxy`, `storage`, `hosts_at_once`, `alone_bytes_per_second`, `local_time`. Only `direction` and "
+        "`bytes_per_second` are needed |",
+        "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such, with `latency_p99_seconds`, `requests`, "
+        "`errors`: `{kind: n}`, `error_fraction`, `stopped`, `queue_grows`; `latency_slo_seconds`, `local_time`, `stand_in` |",
+        "| `link_benchmark` | `send_bytes_per_second`, `receive_bytes_per_second`, `judged_by` (`line_rate`, `group` or null), "
+        "`line_rate_bits_per_second`, `fraction_of_line_rate`, `group_median_bytes_per_second`, `fraction_of_group_median`, `undecided_with`, "
+        "`pairs`: list of `{peer, send_bytes_per_second, retransmits, error}`, `rtt_seconds`, `jitter_seconds`, `lost_fraction`, "
+        "`path_mtu_bytes`, `interface`, `interface_mtu_bytes`, `black_hole`, `counters_growth`: `{name: n}`, `parallel`; `options.seconds` |",
         "",
     ]
     return "\n".join(lines)

@@ -1,151 +1,60 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Network: bringing data in, taking results out, serving many at once. All three come from measurements and the form."""
+"""Network: bringing data in, taking results out, serving many at once, the links between hosts, the ports; and when it was tested."""
 
 from __future__ import annotations
 
-from .measurements import find_measurement
-from .registry import amount, define, mapping, maps, text
+import re
 
+from .. import workload
+from . import link_speed, ports, requests, transfer
+from .measurements import SILENT, find_optional
+from .registry import define, mapping, text
+
+HOURS = "network.tests_outside_busy_hours"
 define(
-    "network.upload_ratio",
-    "ratio",
-    "upload_hours_allowed x 3600 / (dataset_bytes / measured upload bytes per second)",
-    ("transfer_benchmark.result.bytes_per_second (direction upload)", "workload.dataset_bytes", "workload.upload_hours_allowed"),
-    "允许的上传小时数 × 3600 /（数据集字节数 / 实测上传速率）",
-)
-define(
-    "network.download_ratio",
-    "ratio",
-    "download_minutes_allowed x 60 / (result bytes / measured download bytes per second); result: checkpoint_bytes, else weights_bytes",
-    ("transfer_benchmark.result.bytes_per_second (direction download)", "workload.checkpoint_bytes", "workload.download_minutes_allowed"),
-    "允许的下载分钟数 × 60 /（结果字节数 / 实测下载速率）；结果取检查点，否则取权重",
-)
-define(
-    "network.concurrency_ratio",
-    "ratio",
-    "most requests at once that kept within latency_seconds (95th percentile) / concurrency of the form; 0 where "
-    "not even one kept within it",
-    ("request_benchmark.result.concurrency", "…latency_p95_seconds", "workload.concurrency", "workload.latency_seconds"),
-    "在可接受延迟（95 分位）内实测的最大并发 / 表单要求的并发；一个也达不到时为 0",
-)
-define(
-    "network.interface_errors",
+    HOURS,
     "count",
-    "receive and transmit errors of links that are up, since boot",
-    ("network.interfaces[].rx_errors", "…tx_errors"),
-    "处于 up 状态的网口自启动以来的收发错误数",
+    "which of the newest upload, download and request test began outside of busy_hours (default %s) by the host's own clock; the same "
+    "hours on "
+    "every day" % workload.BUSY_HOURS,
+    ("transfer_benchmark.result.local_time", "request_benchmark.result.local_time", "workload.busy_hours"),
+    "最近一次上传、下载和请求测试中，按主机本地时间在 busy_hours（默认 %s）之外开始的个数；每天相同，不分星期" % workload.BUSY_HOURS,
 )
-define(
-    "network.rdma_ports_down",
-    "count",
-    "InfiniBand or RoCE ports that are not active while others of the host are",
-    ("network.rdma_ports[].state",),
-    "同机其他端口正常时未处于 active 的 InfiniBand/RoCE 端口数",
-)
+# ISO 8601 with the minutes of the host's own clock; the offset isn't needed to read them.
+_LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]([01]\d|2[0-3]):([0-5]\d)")
 
 
 def derive(state):
     """Every network.* metric."""
-    _derive_transfer(state, "network.upload_ratio", "upload", "upload_hours_allowed", 3600.0, ("dataset_bytes",))
-    _derive_transfer(state, "network.download_ratio", "download", "download_minutes_allowed", 60.0, ("checkpoint_bytes", "weights_bytes"))
-    _derive_concurrency(state)
-    _derive_links(state)
+    transfer.derive(state)
+    requests.derive(state)
+    link_speed.derive(state)
+    ports.derive(state)
+    _derive_hours(state)
 
 
-def _derive_transfer(state, name, direction, allowed_field, seconds, size_fields):
-    form = state.form
-    size = next((form[field] for field in size_fields if form.get(field)), None)
-    fields = [] if size else [size_fields[0]]
-    if not form.get(allowed_field):
-        fields.append(allowed_field)
-    measurement = find_measurement(
-        state,
-        name,
-        "transfer_benchmark",
-        lambda entry: (
-            mapping(entry, "result").get("direction", direction) == direction
-            and (not isinstance(entry.get("options"), dict) or entry["options"].get("direction", direction) == direction)
-        ),
-    )
-    if measurement is None:
+def _derive_hours(state):
+    hours = state.form.get("busy_hours") or workload.BUSY_HOURS
+    tests = [(direction, find_optional(state, transfer.MODULE, transfer.going(direction))) for direction in transfer.DIRECTIONS]
+    tests.append(("requests", find_optional(state, requests.MODULE)))
+    taken = [(what, entry) for what, entry in tests if entry]
+    times = [(what, entry, text(mapping(entry, "result"), "local_time")) for what, entry in taken]
+    known = [(what, entry, _LOCAL.match(moment)) for what, entry, moment in times if moment and _LOCAL.match(moment)]
+    if not known:
+        # Nobody tested, or a tool of one's own that doesn't say when it was by the host's clock.
+        state.not_applicable(HOURS, SILENT)
         return
-    speed = amount(mapping(measurement, "result"), "bytes_per_second")
-    if fields:
-        state.unknown(name, "absent.form", fields=", ".join(fields))
-    elif speed is None:
-        state.unknown(name, "absent.measurement_incomplete", module="transfer_benchmark", field="bytes_per_second")
-    else:
-        state.value(
-            name,
-            form[allowed_field] * seconds * speed / size,
-            [
-                {"what": "bytes_per_second", "value": speed, "source": "transfer_benchmark %s" % (text(measurement, "finished") or "?")},
-                {"what": allowed_field, "value": form[allowed_field], "source": "workload form"},
-                {"what": "bytes", "value": size, "source": "workload form"},
-            ],
-        )
-
-
-def _derive_concurrency(state):
-    name = "network.concurrency_ratio"
-    measurement = find_measurement(state, name, "request_benchmark")
-    if measurement is None:
-        return
-    fields = [field for field in ("concurrency", "latency_seconds") if not state.form.get(field)]
-    if fields:
-        state.unknown(name, "absent.form", fields=", ".join(fields))
-        return
-    result = measurement["result"]
-    steps = maps(result, "steps") or [result]
-    known = [(amount(step, "concurrency"), amount(step, "latency_p95_seconds")) for step in steps]
-    if any(count is None or latency is None for count, latency in known):
-        state.unknown(name, "absent.measurement_incomplete", module="request_benchmark", field="latency_p95_seconds")
-        return
-    best = max([count for count, latency in known if latency <= state.form["latency_seconds"]] or [0])
-    state.value(
-        name,
-        best / state.form["concurrency"],
-        [
-            {
-                "what": "concurrency within latency_seconds",
-                "value": best,
-                "source": "request_benchmark %s" % (text(measurement, "finished") or "?"),
-            }
-        ],
-    )
-
-
-def _derive_links(state):
-    network, problem = state.subject("network")
-    if problem:
-        for name in ("network.interface_errors", "network.rdma_ports_down"):
-            state.unknown(name, problem[0], **problem[1])
-        return
-    wired = [
-        entry for entry in maps(network, "interfaces") if text(entry, "kind") in ("ethernet", "infiniband") and text(entry, "state") == "up"
+    outside = [
+        (what, entry, "%s:%s" % found.groups())
+        for what, entry, found in known
+        if not workload.within_hours(hours, int(found[1]) * 60 + int(found[2]))
     ]
-    counts = [
-        ((amount(entry, "rx_errors") or 0) + (amount(entry, "tx_errors") or 0), text(entry, "name") or "?")
-        for entry in wired
-        if amount(entry, "rx_errors") is not None
-    ]
-    if counts:
-        state.value(
-            "network.interface_errors",
-            sum(count for count, _name in counts),
-            [{"what": name, "value": count, "source": "/sys/class/net"} for count, name in counts if count][:8],
-        )
-    else:
-        state.not_applicable("network.interface_errors", "absent.no_links")
-    ports = maps(network, "rdma_ports")
-    active = [port for port in ports if (text(port, "state") or "").lower() == "active"]
-    if not ports or not active:
-        state.not_applicable("network.rdma_ports_down", "absent.no_rdma")
-    else:
-        down = [port for port in ports if port not in active]
-        state.value(
-            "network.rdma_ports_down",
-            len(down),
-            [{"what": text(port, "device") or "?", "value": text(port, "state"), "source": "/sys/class/infiniband"} for port in down],
-        )
+    told = [{"what": "began %s" % what, "value": moment, "source": transfer.source_of(entry)} for what, entry, moment in outside]
+    if told:
+        told.append({"what": "busy_hours", "value": hours, "source": "workload form" if state.form.get("busy_hours") else "default"})
+    if not outside and len(known) < len(taken):
+        silent = sorted({text(entry, "module") or "?" for what, entry in taken if what not in [each[0] for each in known]})
+        state.unknown(HOURS, "absent.measurement_incomplete", module=", ".join(silent), field="local_time")
+        return
+    state.value(HOURS, len(outside), told)

@@ -1,0 +1,277 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the link test (link_benchmark) measured of this host's own link: its speed against the line or the group, loss, MTU, counters."""
+
+from __future__ import annotations
+
+import functools
+
+from .catalogue import load_reference
+from .measurements import SILENT, find_measurement, find_optional
+from .registry import amount, define, flag, mapping, maps, text
+
+MODULE = "link_benchmark"
+OF_LINE, FLOOR, OF_GROUP = "network.link_fraction_of_line_rate", "network.link_floor_ratio", "network.link_fraction_of_group_median"
+FAILED, RETRANSMITS, LOST = "network.link_pairs_failed", "network.link_retransmit_fraction", "network.link_lost_fraction"
+JITTER, TRIP, PATH_MTU, GROWTH = "network.link_jitter_seconds", "network.link_rtt_seconds", "network.path_mtu", "network.counter_growth"
+_RESULT = "link_benchmark.result."
+
+define(
+    OF_LINE,
+    "fraction",
+    "the host's own rate in its worse direction (upper median of its pairs) / line rate of the link; physical links up to 100 Gb/s only",
+    (_RESULT + "fraction_of_line_rate", _RESULT + "judged_by"),
+    "主机自身较差方向的速率（各配对的上中位数）/ 链路线速；仅适用于不超过 100 Gb/s 的物理链路",
+)
+define(
+    FLOOR,
+    "ratio",
+    "network.link_fraction_of_line_rate / the floor of the link's speed: 0.85 up to 10 Gb/s, 0.80 above "
+    "(roles/audit/files/reference/links.yml)",
+    (OF_LINE, _RESULT + "line_rate_bits_per_second"),
+    "network.link_fraction_of_line_rate / 该速率等级的下限：10 Gb/s 及以下为 0.85，以上为 0.80（roles/audit/files/reference/links.yml）",
+)
+define(
+    OF_GROUP,
+    "fraction",
+    "the host's own rate in its worse direction / the median of all hosts of the test; virtual links and those above 100 Gb/s, of three "
+    "hosts or more",
+    (_RESULT + "fraction_of_group_median", _RESULT + "judged_by"),
+    "主机自身较差方向的速率 / 全部参测主机的中位数；用于虚拟链路和 100 Gb/s 以上的链路，至少三台主机",
+)
+define(
+    FAILED,
+    "fraction",
+    "pairs of this host that ended in an error / its pairs",
+    (_RESULT + "pairs[].error",),
+    "该主机以错误结束的配对 / 其全部配对",
+)
+define(
+    RETRANSMITS,
+    "fraction",
+    "TCP segments that this host sent again / segments sent, lower median of its pairs; a segment is the path's MTU less 52 bytes, else "
+    "1448",
+    (_RESULT + "pairs[].retransmits", "…send_bytes_per_second", "link_benchmark.options.seconds", _RESULT + "path_mtu_bytes"),
+    "该主机重传的 TCP 段 / 发送的段，取各配对的下中位数；段长为路径 MTU 减 52 字节，未知时取 1448",
+)
+define(LOST, "fraction", "UDP packets lost on the way, median of its pairs", (_RESULT + "lost_fraction",), "途中丢失的 UDP 包占比，各配对的中位数")
+define(JITTER, "seconds", "jitter of UDP packets, median of its pairs", (_RESULT + "jitter_seconds",), "UDP 包的抖动，各配对的中位数")
+define(TRIP, "seconds", "round trip to the other hosts, median of its pairs", (_RESULT + "rtt_seconds",), "到其他主机的往返时间，各配对的中位数")
+define(
+    PATH_MTU,
+    "word",
+    "full, smaller_than_interface (the path carries smaller packets than this host's interface) or black_hole (large packets get lost "
+    "and nobody "
+    "says so)",
+    (_RESULT + "path_mtu_bytes", _RESULT + "interface", _RESULT + "black_hole", "network.interfaces[].mtu"),
+    "full、smaller_than_interface（路径可承载的包小于本机网口的 MTU）或 black_hole（大包丢失且无人告知）",
+    good="full",
+)
+define(
+    GROWTH,
+    "count",
+    "errors and lost carriers of interface and RDMA port that came during the link test, and dropped frames where there are 100 or more "
+    "of a "
+    "kind; waiting for credits and slowed-down senders (port_xmit_wait, roce_*) aren't errors",
+    (_RESULT + "counters_growth",),
+    "链路测试期间网口和 RDMA 端口新增的错误与掉线次数，以及单类达到 100 的丢包；等待信用和发送端降速（port_xmit_wait、roce_*）不算错误",
+)
+
+# What the usual largest TCP buffers hold for one stream.
+_USUAL_WINDOW_BYTES = 3 * 2**20
+# Loss that keeps TCP from filling a link, and from which cables and queues are looked at first.
+LOSSY_FRACTION = 0.01
+# Below this share of the better direction the worse one has a fault of its own.
+_ONE_WAY_FRACTION = 0.8
+_PASSED_ON = ("port_xmit_wait", "roce_adp_retrans", "roce_slow_restart")
+_DROPS = ("rx_dropped", "tx_dropped", "port_xmit_discards", "VL15_dropped")
+# A few frames of protocols that nobody here speaks are dropped on every network.
+FEW_DROPS = 100
+# Ethernet's own packets carry IP and TCP headers with timestamps.
+_HEADERS_BYTES = 52
+_USUAL_SEGMENT_BYTES = 1448
+_PEERS_TOLD = 2
+
+
+def derive(state):
+    """Every metric of links."""
+    entry = find_optional(state, MODULE)
+    if entry is None:
+        _not_measured(state)
+        return
+    result, source = entry["result"], "%s %s" % (MODULE, text(entry, "finished") or "?")
+    _derive_line(state, result, source)
+    _derive_group(state, result, source)
+    _derive_failed(state, result, source)
+    _derive_retransmits(state, entry, source)
+    for name, field in ((LOST, "lost_fraction"), (JITTER, "jitter_seconds"), (TRIP, "rtt_seconds")):
+        value = amount(result, field)
+        if value is None:
+            state.not_applicable(name, SILENT)
+        else:
+            state.value(name, min(value, 1) if name == LOST else value, [{"what": field, "value": value, "source": source}])
+    _derive_mtu(state, result, source)
+    _derive_growth(state, result, source)
+    _advise(state, result)
+
+
+def _not_measured(state):
+    """Nobody asked for a link test; one that failed says so once."""
+    for name in (OF_LINE, FLOOR, OF_GROUP, FAILED, RETRANSMITS, LOST, JITTER, TRIP, PATH_MTU, GROWTH):
+        state.not_applicable(name, SILENT)
+    if any(entry.get("module") == MODULE for entry in maps(state.document, "measurements")):
+        del state.absent[FAILED]
+        find_measurement(state, FAILED, MODULE)
+
+
+@functools.lru_cache(maxsize=1)
+def _classes():
+    return tuple(load_reference("links.yml")["classes"])
+
+
+def floor_fraction(line_rate):
+    """The share of its line rate below which a link of this speed (bits per second) is too slow."""
+    for speed in _classes():
+        if line_rate <= speed["bits_per_second"]:
+            return speed["floor_bits_per_second"] / speed["bits_per_second"]
+    last = _classes()[-1]
+    return last["floor_bits_per_second"] / last["bits_per_second"]
+
+
+def _rates(result, source):
+    """Evidence of what the link did: the worse direction first, the line, the peers that it was worst with."""
+    known = [(amount(result, way + "_bytes_per_second"), way) for way in ("send", "receive")]
+    known = sorted(entry for entry in known if entry[0] is not None)
+    told = [{"what": way + "_bytes_per_second", "value": value, "source": source} for value, way in known]
+    line = amount(result, "line_rate_bits_per_second")
+    if line and text(result, "judged_by") == "line_rate":
+        told.append({"what": "line_rate_bits_per_second", "value": line, "source": source})
+    middle = amount(result, "group_median_bytes_per_second")
+    if middle and text(result, "judged_by") == "group":
+        told.append({"what": "group_median_bytes_per_second", "value": middle, "source": source})
+    peer = text(result, "undecided_with")
+    if peer:
+        told.append({"what": "undecided_with", "value": peer, "source": source})
+    return told
+
+
+def _derive_line(state, result, source):
+    value = amount(result, "fraction_of_line_rate")
+    if text(result, "judged_by") != "line_rate" or value is None:
+        reason = "absent.link_by_group" if text(result, "judged_by") == "group" else "absent.link_unjudged"
+        if text(result, "judged_by") == "line_rate":
+            for name in (OF_LINE, FLOOR):
+                state.unknown(name, "absent.measurement_incomplete", module=MODULE, field="fraction_of_line_rate")
+            return
+        for name in (OF_LINE, FLOOR):
+            state.not_applicable(name, reason)
+        return
+    evidence = _rates(result, source)
+    state.value(OF_LINE, value, evidence)
+    line = amount(result, "line_rate_bits_per_second")
+    if line:
+        state.value(FLOOR, value / floor_fraction(line), evidence)
+    else:
+        state.unknown(FLOOR, "absent.measurement_incomplete", module=MODULE, field="line_rate_bits_per_second")
+
+
+def _derive_group(state, result, source):
+    value = amount(result, "fraction_of_group_median")
+    if text(result, "judged_by") != "group":
+        reason = "absent.link_by_line" if text(result, "judged_by") == "line_rate" else "absent.link_unjudged"
+        state.not_applicable(OF_GROUP, reason)
+    elif value is None:
+        state.unknown(OF_GROUP, "absent.measurement_incomplete", module=MODULE, field="fraction_of_group_median")
+    else:
+        state.value(OF_GROUP, value, _rates(result, source))
+
+
+def _derive_failed(state, result, source):
+    pairs = maps(result, "pairs")
+    if not pairs:
+        state.not_applicable(FAILED, SILENT)
+        return
+    failed = [pair for pair in pairs if pair.get("error")]
+    told = []
+    for pair in failed[:_PEERS_TOLD]:
+        said = text(mapping(pair, "error"), "message") or text(mapping(pair, "error"), "kind") or text(pair, "error") or "?"
+        told.append({"what": "with %s" % (text(pair, "peer") or "?"), "value": said, "source": source})
+    state.value(FAILED, len(failed) / len(pairs), told)
+
+
+def _derive_retransmits(state, entry, source):
+    result = entry["result"]
+    seconds = amount(mapping(entry, "options"), "seconds") or amount(result, "seconds")
+    mtu = amount(result, "path_mtu_bytes") or 0
+    segment = mtu - _HEADERS_BYTES if 576 <= mtu <= 65536 else _USUAL_SEGMENT_BYTES
+    shares = []
+    for pair in maps(result, "pairs"):
+        again, rate, own = amount(pair, "retransmits"), amount(pair, "send_bytes_per_second"), amount(pair, "seconds") or seconds
+        if again is not None and rate and own and rate * own >= segment:
+            shares.append((min(1, again * segment / (rate * own)), text(pair, "peer") or "?"))
+    if not shares:
+        state.not_applicable(RETRANSMITS, SILENT)
+        return
+    shares.sort()
+    # A peer on a bad link makes one pair lossy; what most pairs show is this host's own.
+    middle = shares[(len(shares) - 1) // 2][0]
+    told = [{"what": "again to %s" % peer, "value": share, "source": source} for share, peer in shares[::-1][:_PEERS_TOLD]]
+    state.value(RETRANSMITS, middle, told)
+
+
+def _derive_mtu(state, result, source):
+    path, own = amount(result, "path_mtu_bytes"), amount(result, "interface_mtu_bytes")
+    name = text(result, "interface")
+    if own is None and name:
+        network, _problem = state.subject("network")
+        own = next((amount(each, "mtu") for each in maps(network or {}, "interfaces") if text(each, "name") == name), None)
+    told = [{"what": "path_mtu_bytes", "value": path, "source": source}] if path else []
+    if own:
+        told.append({"what": "interface_mtu_bytes", "value": own, "source": name or source})
+    if flag(result, "black_hole"):
+        state.value(PATH_MTU, "black_hole", told)
+    elif not path or not own:
+        state.not_applicable(PATH_MTU, SILENT)
+    else:
+        state.value(PATH_MTU, "smaller_than_interface" if path < own else "full", told)
+
+
+def _derive_growth(state, result, source):
+    growth = result.get("counters_growth")
+    if not isinstance(growth, dict):
+        state.not_applicable(GROWTH, SILENT)
+        return
+    counted = []
+    for name in sorted((key for key in growth if isinstance(key, str)), key=str):
+        count, kind = amount(growth, name), name.rpartition(".")[2]
+        if count and kind not in _PASSED_ON and (kind not in _DROPS or count >= FEW_DROPS):
+            counted.append((count, name[:80]))
+    counted.sort(key=lambda entry: (-entry[0], entry[1]))
+    told = [{"what": name, "value": count, "source": source} for count, name in counted[:8]]
+    state.value(GROWTH, sum(count for count, _name in counted), told)
+
+
+def _advise(state, result):
+    """Gives the checks on speed the advice that fits what else the test showed."""
+    key = _advice(state, result)
+    for name in (OF_LINE, FLOOR, OF_GROUP):
+        if key and name in state.values:
+            state.values[name]["advice"] = key
+
+
+def _advice(state, result):
+    if state.get(GROWTH):
+        return "advice.link_cable"
+    if (state.get(RETRANSMITS) or 0) > LOSSY_FRACTION or (state.get(LOST) or 0) > LOSSY_FRACTION:
+        return "advice.link_loss"
+    if state.get(PATH_MTU) == "black_hole":
+        return "advice.link_mtu"
+    if text(result, "undecided_with"):
+        return "advice.link_undecided"
+    send, receive = amount(result, "send_bytes_per_second"), amount(result, "receive_bytes_per_second")
+    if send is not None and receive is not None and min(send, receive) < _ONE_WAY_FRACTION * max(send, receive):
+        return "advice.link_one_way"
+    line, trip, streams = amount(result, "line_rate_bits_per_second"), state.get(TRIP), amount(result, "parallel") or 1
+    if line and trip and line / 8 * trip / streams > _USUAL_WINDOW_BYTES:
+        return "advice.link_window"
+    return None

@@ -1,0 +1,245 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What request_benchmark measured: how many requests at once a service answers within the form's latency, p99, failed requests."""
+
+from __future__ import annotations
+
+from .measurements import SILENT, find_measurement, find_optional
+from .registry import amount, define, flag, maps, number, text
+from .transfer import FAILED_ADVICE, commonest, failures_told, note_peer, source_of
+
+MODULE = "request_benchmark"
+RATIO, WITHIN = "network.concurrency_ratio", "network.concurrency_within_latency"
+P99, ERRORS = "network.request_p99_seconds", "network.request_error_fraction"
+# More failed requests than this and a step doesn't hold a latency, however fast the others were.
+MAX_ERROR_FRACTION = 0.01
+
+define(
+    RATIO,
+    "ratio",
+    "network.concurrency_within_latency / concurrency of the form; unknown where the form's concurrency lies above what was tried, or "
+    "between "
+    "a step that keeps within latency_seconds and one that doesn't",
+    ("request_benchmark.result.steps", "workload.concurrency", "workload.latency_seconds"),
+    "network.concurrency_within_latency / 表单要求的并发；表单的并发高于所测最大并发，或落在满足与不满足 latency_seconds 的两级之间时为未知",
+)
+define(
+    WITHIN,
+    "count",
+    "most requests at once with which the 95th percentile keeps within latency_seconds of the form (else latency_slo_seconds of the test), "
+    "all lower steps too; a step with more than 1 % failed requests, one that was stopped for errors or a growing queue, doesn't; 0 where "
+    "the lowest step doesn't",
+    (
+        "request_benchmark.result.steps[].concurrency",
+        "…latency_p95_seconds",
+        "…error_fraction",
+        "…stopped",
+        "…queue_grows",
+        "workload.latency_seconds",
+    ),
+    "95 分位延迟不超过表单 latency_seconds（否则取测试的 latency_slo_seconds）且更低各级也满足的最大并发；失败请求超过 1%、因错误中止或排队持续增长的一级不算满足；最低一级也不满足时为 0",
+)
+define(
+    P99,
+    "seconds",
+    "99th percentile of the latency at the form's concurrency: of the lowest step at or above it",
+    ("request_benchmark.result.steps[].latency_p99_seconds", "workload.concurrency"),
+    "表单要求的并发下延迟的 99 分位：取不低于该并发的最低一级",
+)
+define(
+    ERRORS,
+    "fraction",
+    "failed requests / all requests of the steps up to the form's concurrency (the lowest step at or above it included); without one, of "
+    "the lowest step",
+    ("request_benchmark.result.steps[].errors", "…requests", "…error_fraction", "workload.concurrency"),
+    "不高于表单并发的各级（含不低于它的最低一级）中失败请求 / 全部请求；表单未填并发时取最低一级",
+)
+
+
+def derive(state):
+    """Every metric of simulated requests."""
+    for name, derive_one in ((WITHIN, _derive_within), (RATIO, _derive_ratio), (P99, _derive_p99), (ERRORS, _derive_errors)):
+        entry = find_measurement(state, name, MODULE) if name == RATIO else find_optional(state, MODULE)
+        if entry is None:
+            if name != RATIO:
+                state.not_applicable(name, SILENT)
+        else:
+            derive_one(state, entry, steps_of(entry["result"]))
+            note_peer(state, name, entry)
+
+
+def steps_of(result):
+    """The steps of a test by rising concurrency, those without a concurrency left out; a result without steps is one step."""
+    steps = maps(result, "steps") or [result]
+    return sorted((step for step in steps if amount(step, "concurrency")), key=lambda step: step["concurrency"])
+
+
+def error_fraction(step):
+    """Share of a step's requests that failed: as it says, else from its counts; None where neither is known."""
+    said = amount(step, "error_fraction")
+    if said is not None:
+        return min(said, 1)
+    counts = _errors(step)
+    if counts is None:
+        return None
+    requests = amount(step, "requests")
+    return min(1, sum(counts.values()) / requests) if requests else None if counts else 0
+
+
+def _errors(step):
+    """{kind: count} of a step; None where it has none of it."""
+    errors = step.get("errors")
+    if not isinstance(errors, dict):
+        return None
+    return {kind: amount(errors, kind) for kind in sorted(errors, key=str) if isinstance(kind, str) and amount(errors, kind)}
+
+
+def holds(step, latency):
+    """Whether a step keeps within `latency` seconds; None where it can't be told."""
+    if text(step, "stopped") in ("errors", "queue") or flag(step, "queue_grows"):
+        return False
+    failed = error_fraction(step) or 0
+    if failed > MAX_ERROR_FRACTION:
+        return False
+    p95 = amount(step, "latency_p95_seconds")
+    return None if p95 is None else p95 <= latency
+
+
+def _knee(steps, latency):
+    """(most at once that keep within the latency, the first step that doesn't or None); None where a step can't be told."""
+    best = 0
+    for step in steps:
+        held = holds(step, latency)
+        if held is None:
+            return None
+        if not held:
+            return best, step
+        best = step["concurrency"]
+    return best, None
+
+
+def _at(steps, wanted):
+    """The lowest step at or above a concurrency, None where none was tried."""
+    return next((step for step in steps if step["concurrency"] >= wanted), None)
+
+
+def _evidence(steps, source):
+    """What the given steps showed: failed requests where they count, the latency."""
+    told = []
+    for step in steps:
+        count, p95, failed = step["concurrency"], amount(step, "latency_p95_seconds"), error_fraction(step) or 0
+        if failed > MAX_ERROR_FRACTION:
+            told.append({"what": "failed at %g" % count, "value": failed, "source": source})
+        if p95 is not None:
+            told.append({"what": "p95 at %g" % count, "value": p95, "source": source})
+        if text(step, "stopped") == "queue" or flag(step, "queue_grows"):
+            told.append({"what": "queue at %g" % count, "value": amount(step, "arrival_rate_per_second"), "source": source})
+    return told
+
+
+def _unusable(state, name, steps):
+    """Marks a metric whose steps don't tell."""
+    field = "concurrency" if not steps else "latency_p95_seconds"
+    state.unknown(name, "absent.measurement_incomplete", module=MODULE, field=field)
+
+
+def _derive_within(state, entry, steps):
+    latency = state.form.get("latency_seconds") or amount(entry["result"], "latency_slo_seconds")
+    if not latency:
+        state.not_applicable(WITHIN, SILENT)
+        return
+    found = _knee(steps, latency) if steps else None
+    if found is None:
+        _unusable(state, WITHIN, steps)
+        return
+    best, failed = found
+    state.value(WITHIN, best, _evidence([failed] if failed else steps[-1:], source_of(entry)))
+
+
+def _derive_ratio(state, entry, steps):
+    wanted, latency = state.form.get("concurrency"), state.form.get("latency_seconds")
+    fields = [field for field, value in (("concurrency", wanted), ("latency_seconds", latency)) if not value]
+    if fields:
+        state.unknown(RATIO, "absent.form", fields=", ".join(fields))
+        return
+    found = _knee(steps, latency) if steps else None
+    if found is None:
+        _unusable(state, RATIO, steps)
+        return
+    best, failed = found
+    if best < wanted and (failed is None or failed["concurrency"] > wanted):
+        key = "absent.concurrency_not_tried" if failed is None else "absent.concurrency_between"
+        params = {} if failed is None else {"failed": "%g" % failed["concurrency"]}
+        state.unknown(RATIO, key, module=MODULE, best="%g" % best, wanted="%g" % wanted, **params)
+        return
+    told = [failed] if best < wanted else [_at(steps, wanted)]
+    state.value(
+        RATIO,
+        best / wanted,
+        [
+            {"what": "concurrency_within", "value": best, "source": source_of(entry)},
+            {"what": "concurrency_wanted", "value": wanted, "source": "workload form"},
+            *_evidence(told, source_of(entry)),
+            {"what": "latency_seconds", "value": latency, "source": "workload form"},
+        ],
+    )
+    errors = _errors(failed) if best < wanted else None
+    if errors and (error_fraction(failed) or 0) > MAX_ERROR_FRACTION:
+        kind = commonest(errors)[0]
+        known = FAILED_ADVICE.get(kind) if failed is steps[0] else None
+        state.values[RATIO]["advice"] = known or "advice.requests_fail"
+
+
+def _derive_p99(state, entry, steps):
+    wanted = state.form.get("concurrency")
+    if not wanted:
+        # Whether the form should say it is the ratio's to tell.
+        state.not_applicable(P99, SILENT)
+        return
+    step = _at(steps, wanted)
+    if step is None:
+        best = steps[-1]["concurrency"] if steps else 0
+        state.unknown(P99, "absent.concurrency_not_tried", module=MODULE, best="%g" % best, wanted="%g" % wanted)
+        return
+    p99 = amount(step, "latency_p99_seconds")
+    if p99 is None:
+        state.unknown(P99, "absent.measurement_incomplete", module=MODULE, field="latency_p99_seconds")
+        return
+    state.value(P99, p99, [{"what": "p99 at %g" % step["concurrency"], "value": p99, "source": source_of(entry)}])
+
+
+def _derive_errors(state, entry, steps):
+    wanted = state.form.get("concurrency")
+    last = _at(steps, wanted) if wanted else (steps or [None])[0]
+    limit = last["concurrency"] if last else wanted or 0
+    counted = [step for step in steps if step["concurrency"] <= limit]
+    requests, failed, kinds = 0, 0, {}
+    for step in counted:
+        count, share = number(step, "requests"), error_fraction(step)
+        if share is None or not count or count < 0:
+            continue
+        requests += count
+        failed += share * count
+        for kind, times in (_errors(step) or {}).items():
+            kinds[kind] = kinds.get(kind, 0) + times
+    if not requests:
+        # A tool of one's own that counts none.
+        state.not_applicable(ERRORS, SILENT)
+        return
+    source = source_of(entry)
+    state.value(ERRORS, failed / requests, failures_told("requests", kinds, _words(entry["result"], kinds), source))
+    kind = next(iter(commonest(kinds)), None)
+    if kind in FAILED_ADVICE:
+        state.values[ERRORS]["advice"] = FAILED_ADVICE[kind]
+
+
+def _words(result, kinds):
+    """What was said of errors of each kind: the test's notes have it as "N x kind: words"."""
+    notes = result.get("notes")
+    found = {}
+    for note in notes if isinstance(notes, list) else ():
+        for kind in kinds:
+            before, mark, words = note.partition(" x %s: " % kind) if isinstance(note, str) else ("", "", "")
+            if mark and kind not in found:
+                found[kind] = words
+    return found

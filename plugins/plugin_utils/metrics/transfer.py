@@ -1,0 +1,286 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What transfer_benchmark measured: speed of uploads and downloads against what the form allows, failures, many hosts at once.
+
+"Upload" and "download" are the host's own: an upload goes from the host to the endpoint.
+"""
+
+from __future__ import annotations
+
+from .measurements import SILENT, find_measurement, find_optional
+from .registry import amount, define, flag, mapping, maps, text
+
+MODULE = "transfer_benchmark"
+FAILURES, DISTRIBUTION = "network.transfer_failures", "network.distribution_ratio"
+# direction -> (speed, ratio to the need, field of the form, its unit in seconds, fields that give the size)
+DIRECTIONS = {
+    "upload": ("network.upload_bytes_per_second", "network.upload_ratio", "upload_hours_allowed", 3600.0, ("dataset_bytes",)),
+    "download": (
+        "network.download_bytes_per_second",
+        "network.download_ratio",
+        "download_minutes_allowed",
+        60.0,
+        ("weights_bytes", "checkpoint_bytes"),
+    ),
+}
+
+define(
+    "network.upload_bytes_per_second",
+    "bytes_per_second",
+    "bytes / seconds of the upload attempts that got through; absent where none did",
+    ("transfer_benchmark.result.bytes_per_second (direction upload)", "…peak_bytes_per_second"),
+    "成功的上传尝试的字节数 / 秒数；全部失败时无值",
+)
+define(
+    "network.download_bytes_per_second",
+    "bytes_per_second",
+    "bytes / seconds of the download attempts that got through; absent where none did",
+    ("transfer_benchmark.result.bytes_per_second (direction download)", "…peak_bytes_per_second"),
+    "成功的下载尝试的字节数 / 秒数；全部失败时无值",
+)
+define(
+    "network.upload_ratio",
+    "ratio",
+    "upload_hours_allowed x 3600 / (dataset_bytes / network.upload_bytes_per_second)",
+    ("network.upload_bytes_per_second", "workload.dataset_bytes", "workload.upload_hours_allowed"),
+    "允许的上传小时数 × 3600 /（数据集字节数 / network.upload_bytes_per_second）",
+)
+define(
+    "network.download_ratio",
+    "ratio",
+    "download_minutes_allowed x 60 / (bytes / network.download_bytes_per_second); bytes: weights_bytes, else checkpoint_bytes",
+    ("network.download_bytes_per_second", "workload.weights_bytes", "workload.checkpoint_bytes", "workload.download_minutes_allowed"),
+    "允许的下载分钟数 × 60 /（字节数 / network.download_bytes_per_second）；字节数取权重，否则取检查点",
+)
+define(
+    FAILURES,
+    "fraction",
+    "(failed attempts + retries) / (attempts + retries) of the newest upload and of the newest download, the worse of the two; 1 where no "
+    "attempt got through",
+    ("transfer_benchmark.result.attempts_failed", "…retries_count", "…attempts", "…checksum"),
+    "最近一次上传和最近一次下载的（失败尝试 + 重试）/（尝试 + 重试），取较差者；没有一次成功时为 1",
+)
+define(
+    DISTRIBUTION,
+    "ratio",
+    "download rate of this host while several hosts download from the same source at once / its rate alone",
+    ("transfer_benchmark.result.bytes_per_second", "…alone_bytes_per_second", "…hosts_at_once"),
+    "多主机同时从同一来源下载时该主机的速率 / 单独下载时的速率",
+)
+
+# What the usual largest TCP buffers (4 and 6 MiB, of which a part is bookkeeping) hold for one stream: net.ipv4.tcp_wmem and tcp_rmem.
+USUAL_WINDOW_BYTES = 3 * 2**20
+# Within a building the usual buffers hold any rate that one stream reaches.
+FAR_SECONDS = 0.005
+FAILED_ADVICE = {
+    "refused": "advice.failed_refused",
+    "timeout": "advice.failed_silent",
+    "stalled": "advice.failed_silent",
+    "unreachable": "advice.failed_unreachable",
+    "dns": "advice.failed_dns",
+    "tls": "advice.failed_tls",
+    "proxy": "advice.failed_proxy",
+    "http_4xx": "advice.failed_client",
+    "http_5xx": "advice.failed_server",
+    "reset": "advice.failed_broken",
+    "short_body": "advice.failed_broken",
+    "checksum": "advice.failed_checksum",
+}
+_KINDS_TOLD = 3
+
+
+def derive(state):
+    """Every metric of transfers."""
+    for direction in DIRECTIONS:
+        _derive_speed(state, direction)
+        _derive_ratio(state, direction)
+    _derive_failures(state)
+    _derive_distribution(state)
+
+
+def going(direction):
+    """Whether a measurement is of this direction: its result says so, else its options; one that says neither counts as both."""
+
+    def fits(entry):
+        said = text(mapping(entry, "result"), "direction") or text(mapping(entry, "options"), "direction")
+        # A measurement that failed as a whole has its direction in its target.
+        if said is None and "error" in entry and (text(entry, "target") or "").endswith(")"):
+            said = (text(entry, "target") or "").rpartition("(")[2].rstrip(")")
+        return said in (None, direction)
+
+    return fits
+
+
+def source_of(entry):
+    """Where evidence comes from: module, moment, and what a reader must know of the test."""
+    result = mapping(entry, "result")
+    label = " (peer)" if text(result, "storage") == "peer" or flag(result, "stand_in") else ""
+    return "%s %s%s" % (text(entry, "module") or "?", text(entry, "finished") or "?", label)
+
+
+def note_peer(state, name, entry):
+    """Says of a figure that passes that it was measured against the built-in peer and not the owner's own endpoint."""
+    if name in state.values and source_of(entry).endswith("(peer)"):
+        state.values[name]["note"] = "finding.peer"
+
+
+def _speed(result):
+    """Bytes per second of the attempts that got through; None where none is known to have. Less than one is no transfer."""
+    speed = amount(result, "bytes_per_second")
+    return speed if speed is not None and speed >= 1 else None
+
+
+def _derive_speed(state, direction):
+    name = DIRECTIONS[direction][0]
+    entry = find_measurement(state, name, MODULE, going(direction))
+    if entry is None:
+        return
+    result, source = entry["result"], source_of(entry)
+    speed = _speed(result)
+    if speed is not None:
+        evidence = [{"what": direction + "_bytes_per_second", "value": speed, "source": source}]
+        peak = amount(result, "peak_bytes_per_second")
+        if peak is not None:
+            evidence.append({"what": "peak_bytes_per_second", "value": peak, "source": source})
+        state.value(name, speed, evidence)
+        note_peer(state, name, entry)
+        return
+    tries = _tries(result)
+    if tries and tries["failed"] == tries["all"]:
+        state.unknown(name, "absent.transfer_failed", module=MODULE, direction=direction, error=_first_error(tries))
+    else:
+        state.unknown(name, "absent.measurement_incomplete", module=MODULE, field="bytes_per_second")
+
+
+def _derive_ratio(state, direction):
+    speed_name, name, allowed_field, unit, size_fields = DIRECTIONS[direction]
+    if speed_name in state.absent and state.absent[speed_name]["reason"] != "absent.transfer_failed":
+        state.copy_absence(name, speed_name)
+        return
+    form = state.form
+    size_field = next((field for field in size_fields if form.get(field)), None)
+    fields = ([] if size_field else [size_fields[0]]) + ([] if form.get(allowed_field) else [allowed_field])
+    if fields:
+        state.unknown(name, "absent.form", fields=", ".join(fields))
+        return
+    if speed_name in state.absent:
+        state.copy_absence(name, speed_name)
+        return
+    entry = find_optional(state, MODULE, going(direction))
+    speed, size, allowed = state.get(speed_name), form[size_field], form[allowed_field] * unit
+    source = source_of(entry)
+    evidence = [
+        {"what": direction + "_bytes_per_second", "value": speed, "source": source},
+        {"what": size_field, "value": size, "source": "workload form"},
+        {"what": "transfer_seconds", "value": size / speed, "source": "%s / bytes_per_second" % size_field},
+        {"what": "allowed_seconds", "value": allowed, "source": "workload form"},
+    ]
+    window = _window(entry["result"], size / allowed)
+    if window:
+        evidence += [
+            {"what": "connect_seconds", "value": window[0], "source": source},
+            {"what": "window_bytes", "value": window[1], "source": "needed bytes per second x connect_seconds"},
+        ]
+    state.value(name, allowed * speed / size, evidence)
+    if window:
+        state.values[name]["advice"] = "advice.transfer_window"
+    note_peer(state, name, entry)
+
+
+def _window(result, needed):
+    """(round trip, window that the needed rate takes) where one stream to a far endpoint can't hold it with usual buffers; None else."""
+    if (amount(result, "streams") or 1) > 1 or result.get("proxy"):
+        return None
+    # Connecting takes one round trip, and looking the name up at first.
+    trips = [amount(attempt, "connect_seconds") for attempt in maps(result, "attempts")]
+    trip = min([found for found in trips if found], default=None)
+    if trip is None or trip < FAR_SECONDS or needed * trip <= USUAL_WINDOW_BYTES:
+        return None
+    return trip, needed * trip
+
+
+# ------------------------------------------------------------------------------------------- failures
+
+
+def _tries(result):
+    """{"all", "failed", "kinds": {kind: count}, "words": {kind: message}} of one test; None where it doesn't say."""
+    attempts = maps(result, "attempts")
+    kinds, words = {}, {}
+    for failure in [entry for attempt in attempts for entry in [*maps(attempt, "retries"), mapping(attempt, "error")] if entry]:
+        kind = text(failure, "kind") or "local"
+        kinds[kind] = kinds.get(kind, 0) + 1
+        words.setdefault(kind, text(failure, "message") or "")
+    retries, failed = amount(result, "retries_count"), amount(result, "attempts_failed")
+    if attempts:
+        # The list says more than the sums, and a sum that contradicts it is no reason to call a test clean.
+        retries = max(retries or 0, sum(len(maps(attempt, "retries")) for attempt in attempts))
+        failed = max(failed or 0, sum(1 for attempt in attempts if attempt.get("error")))
+    count = len(attempts) or amount(result, "attempts_asked") or 0
+    if not count or failed is None or retries is None or failed > count:
+        return None
+    if mapping(result, "checksum").get("verified") is False and "checksum" not in kinds:
+        failed = min(count, failed + 1)
+        kinds["checksum"] = 1
+        words["checksum"] = text(mapping(result, "checksum"), "how") or ""
+    return {"all": count + retries, "failed": failed + retries, "kinds": kinds, "words": words}
+
+
+def commonest(kinds):
+    """The kinds of errors, the most frequent first."""
+    return sorted(kinds, key=lambda kind: (-kinds[kind], kind))
+
+
+def _first_error(tries):
+    kind = next(iter(commonest(tries["kinds"])), None)
+    return "?" if kind is None else tries["words"][kind] or kind
+
+
+def failures_told(what, kinds, words, source):
+    """Evidence of failures by kind: "upload refused": 2, then what was said."""
+    told = []
+    for kind in commonest(kinds)[:_KINDS_TOLD]:
+        told.append({"what": "%s %s" % (what, kind), "value": kinds[kind], "source": source})
+        if words.get(kind):
+            told.append({"what": "said", "value": words[kind], "source": source})
+    return told
+
+
+def _derive_failures(state):
+    found = []
+    for direction in DIRECTIONS:
+        entry = find_optional(state, MODULE, going(direction))
+        tries = _tries(entry["result"]) if entry else None
+        if tries:
+            found.append((tries["failed"] / tries["all"], direction, tries, source_of(entry)))
+    if not found:
+        # Nobody measured, or a tool of one's own that counts no attempts: nothing to say, and the speed has its own check.
+        state.not_applicable(FAILURES, SILENT)
+        return
+    found.sort(key=lambda entry: (-entry[0], entry[1]))
+    evidence = []
+    for fraction, direction, tries, source in found:
+        if fraction:
+            evidence.append({"what": direction + "_tries", "value": "%g / %g" % (tries["failed"], tries["all"]), "source": source})
+            evidence += failures_told(direction, tries["kinds"], tries["words"], source)
+    state.value(FAILURES, found[0][0], evidence)
+    kind = next(iter(commonest(found[0][2]["kinds"])), None)
+    if kind in FAILED_ADVICE:
+        state.values[FAILURES]["advice"] = FAILED_ADVICE[kind]
+
+
+def _derive_distribution(state):
+    entry = find_optional(state, MODULE, going("download"))
+    result = mapping(entry, "result") if entry else {}
+    together, alone, hosts = _speed(result), amount(result, "alone_bytes_per_second"), amount(result, "hosts_at_once") or 1
+    if not together or not alone or alone < 1 or hosts < 2:
+        state.not_applicable(DISTRIBUTION, SILENT)
+        return
+    state.value(
+        DISTRIBUTION,
+        together / alone,
+        [
+            {"what": "together_bytes_per_second", "value": together, "source": source_of(entry)},
+            {"what": "alone_bytes_per_second", "value": alone, "source": "this host alone"},
+            {"what": "hosts_at_once", "value": int(hosts), "source": "measure_network"},
+        ],
+    )
