@@ -171,7 +171,7 @@ def told(summary, language="en"):
 def _told(key, value, language):
     """One figure of a summary; an empty text for one that isn't there."""
     units = {"_bytes_per_second": "bytes_per_second", "_seconds": "seconds", "_fraction": "fraction"}
-    ending = next((ending for ending in units if key.endswith(ending)), "")
+    ending = next((ending for ending in units if ("_" + key).endswith(ending)), "")
     if isinstance(value, list):
         said = text(language, "semicolon").join(complaints.say(entry, language) for entry in value)
         value = run_directory.shorten(said, 1000) or None
@@ -179,7 +179,8 @@ def _told(key, value, language):
         return ""
     if key.endswith("_label"):
         return text(language, "labelled", label=word("label", value, language))
-    name = figure(key[: len(key) - len(ending)].replace("_", " "), language)
+    # A speed that says no more is the whole test's.
+    name = figure(("_" + key)[: len(key) + 1 - len(ending)].strip("_").replace("_", " ") or "average", language)
     if value is True:
         return name
     value = complaints.say(word(key, value, language), language) if isinstance(value, str) else value

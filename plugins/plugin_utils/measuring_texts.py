@@ -35,6 +35,8 @@ FIGURES = {
     "read": "读取", "small file": "小文件读取", "checkpoint write": "检查点写入", "quick": "快速初测", "cached": "来自缓存", "outcome": "结局",
     "error": "错误", "exit code": "退出码", "duration": "用时", "iterations": "迭代数", "epoch": "每轮用时", "data wait": "等待数据",
     "limiter": "瓶颈", "notes": "备注", "requests per second": "每秒应答", "knee concurrency": "满足延迟要求的最高并发",
+    "average": "平均", "peak": "峰值", "direction": "方向", "time to first byte": "首字节时间", "attempts failed": "失败次数",
+    "retries count": "重试次数", "limited by": "受限于",
 }
 WORDS = {
     "outcome": {
@@ -42,6 +44,8 @@ WORDS = {
         "timeout": "达到时间上限", "hang": "挂起", "not_started": "未启动",
     },
     "limiter": {"host_cpu": "主机 CPU", "io_wait": "等待存储", "swap": "换页", "network": "网络", "thermal": "过热", "power": "功率"},
+    "direction": {"upload": "上传", "download": "下载"},
+    "limited_by": {"seconds": "时间上限", "bytes": "字节上限"},
     "label": {"buffered": "经页缓存", "cached": "缓存速度", "memory": "内存文件系统"},
 }
 

@@ -38,7 +38,8 @@ def error(result):
 
 @pytest.mark.parametrize("url, said", [
     ("https://k:s@h:8443/b/x?X-Amz-Signature=1#f", "https://h:8443/b/x"), ("http://h", "http://h"), ("http://[::1]:80/x?y", "http://[::1]:80/x"),
-    ("user:secret@proxy:3128", "proxy:3128"), ("no url?token=1", "no url"), ("http://[broken?token=1", "http://[broken"), ("http://a:b@c@h/x", "http://h/x"),
+    ("user:secret@proxy:3128", "proxy:3128"), ("no url?token=1", "no url"), ("http://[broken?token=1", "http://[broken"),
+    ("http://a:b@c@h/x", "http://h/x"),
     ("s3://bucket/key?x=1", "s3://bucket/key")])
 def test_an_endpoint_holds_no_secret(url, said):
     assert http_errors.endpoint(url) == said
@@ -62,15 +63,17 @@ def test_what_http_client_says_of_a_request_is_not_repeated():
         assert "s3cr3t" not in http_errors.words(raised)
 
 
-@pytest.mark.parametrize("url", ["ftp://h/x?sig=s3cr3t", "h/x?sig=s3cr3t", "http:///x?sig=s3cr3t", "http://h:99999/?sig=s3cr3t", "http://h/a b?sig=s3cr3t",
-                                 "http://h/\u00e9?sig=s3cr3t", "http://h/x?sig=s3cr3t\r\nX: y", ""])
+@pytest.mark.parametrize("url", [
+    "ftp://h/x?sig=s3cr3t", "h/x?sig=s3cr3t", "http:///x?sig=s3cr3t", "http://h:99999/?sig=s3cr3t", "http://h/a b?sig=s3cr3t",
+    "http://h/\u00e9?sig=s3cr3t", "http://h/x?sig=s3cr3t\r\nX: y", ""])
 def test_what_is_no_url_is_said_without_its_secret(url):
     with pytest.raises(ValueError) as caught:
         transfer.plan({"url": url, "direction": "download"})
     assert "s3cr3t" not in str(caught.value)
 
 
-@pytest.mark.parametrize("headers", [{"X Y": "s3cr3t"}, {"X": "s3cr3t\nY: z"}, {"Content-Length": "1"}, {"Range": "bytes=0-1"}, {"X": "s3cr3t\u4e2d"}])
+@pytest.mark.parametrize("headers", [
+    {"X Y": "s3cr3t"}, {"X": "s3cr3t\nY: z"}, {"Content-Length": "1"}, {"Range": "bytes=0-1"}, {"X": "s3cr3t\u4e2d"}])
 def test_headers_that_http_can_not_carry_are_refused(headers):
     with pytest.raises(ValueError, match="headers: ") as caught:
         transfer.plan({"url": "http://h/", "direction": "download", "headers": headers})
@@ -274,15 +277,17 @@ def test_redirects_that_are_not_followed(url, location, message):
 def test_a_plan_says_seconds_and_bytes():
     plan = transfer.plan({"url": "http://h/", "direction": "upload"})
     assert plan["seconds"] >= 900 and plan["bytes_sent"] == 9 << 30 and plan["bytes_received"] == plan["bytes_written"] == 0
-    assert plan["notes"] == ["sends 1.00 GiB in each attempt, attempts: 3 of at most 300 s", "with retries (at most 2 an attempt, within its time) 9.00 GiB at the most"]
+    assert plan["notes"] == ["sends 1.00 GiB in each attempt, attempts: 3 of at most 300 s",
+                             "with retries (at most 2 an attempt, within its time) 9.00 GiB at the most"]
     plan = transfer.plan({"url": "http://h/", "direction": "download", "attempts": 1, "retries": 0, "bytes": 5 << 20, "timeout_seconds": 10})
     assert plan["notes"] == ["receives up to 5.00 MiB in each attempt, attempts: 1 of at most 10 s"] and plan["bytes_received"] == 5 << 20
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"attempts": 0}, "attempts must be between 1 and 100, not 0"), ({"bytes": 0}, "bytes must"), ({"timeout_seconds": 10 ** 6}, "timeout_seconds must"),
-    ({"streams": 65}, "streams must"), ({"retries": 11}, "retries must"), ({"start_at": float("nan")}, "start_at must"), ({"start_at": 1e12}, "ahead"),
-    ({"checksum": "md5:abc"}, "checksum: 'md5:abc' is none"), ({"proxy": "socks"}, "http or https URL"), ({"direction": "upload", "checksum": "md5:" + "0" * 32}, "of a download"),
+    ({"attempts": 0}, "attempts must be between 1 and 100, not 0"), ({"bytes": 0}, "bytes must"), ({"streams": 65}, "streams must"),
+    ({"timeout_seconds": 10 ** 6}, "timeout_seconds must"), ({"retries": 11}, "retries must"), ({"start_at": float("nan")}, "start_at must"),
+    ({"start_at": 1e12}, "ahead"), ({"checksum": "md5:abc"}, "checksum: 'md5:abc' is none"), ({"proxy": "socks"}, "http or https URL"),
+    ({"direction": "upload", "checksum": "md5:" + "0" * 32}, "of a download"),
     ({"upload_urls": ["x"]}, "http or https URL"), ({"token": "a\nb"}, "X-Peer-Token")])
 def test_options_that_can_not_be(options, message):
     with pytest.raises(ValueError, match=message):

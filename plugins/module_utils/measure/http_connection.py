@@ -231,7 +231,7 @@ def _dial(host, port, deadline):
             last = Failure("timeout", "no connection to %s port %d in time" % (host, port))
         except OSError as error:
             failure = as_failure(error)
-            last = Failure(failure.kind, "%s port %d: %s" % (host, port, failure))
+            last = Failure(failure.kind, "connecting to %s port %d: %s" % (host, port, failure))
         if sock is not None:
             sock.close()
     raise last or Failure("timeout", "no connection to %s port %d in time" % (host, port))

@@ -66,8 +66,9 @@ def plan(options):
     limit = options.get("timeout_seconds") or TIMEOUT_SECONDS
     moved = attempts * (1 + retries) * place.most
     seconds = attempts * limit + SPARE_SECONDS + _start_wait(options) + (int(place.most / SUM_BYTES_PER_SECOND) if place.upload else 0)
-    notes = ["%s %s in each attempt, attempts: %d of at most %d s" % (
-        "sends" if place.upload else "receives up to", bytes_text(place.most), attempts, limit)]
+    words = ("sends %s in each attempt, attempts: %d of at most %d s" if place.upload
+             else "receives up to %s in each attempt, attempts: %d of at most %d s")
+    notes = [words % (bytes_text(place.most), attempts, limit)]
     if retries:
         notes.append("with retries (at most %d an attempt, within its time) %s at the most" % (retries, bytes_text(moved)))
     return {"seconds": seconds, "bytes_written": 0, "bytes_read": 0, "bytes_sent": moved if place.upload else 0,
@@ -92,7 +93,7 @@ def _check(options):
     if proxy and proxy not in ("none", "environment"):
         http_connection.target(proxy)
     if transfer_checksum.given(options.get("checksum")) and options["direction"] == "upload":
-        raise ValueError("checksum is of a download; what an upload sends is the test's own and known to it")
+        raise ValueError("checksum is of a download: what an upload sends is the test's own")
     http_connection.check_headers(options.get("headers") or {})
     http_connection.check_headers({"X-Peer-Token": options.get("token") or "none"})
 

@@ -128,7 +128,7 @@ class Attempts(object):
     def _judge(self, algorithm, right, source, what):
         self._verified.append((algorithm, right, source))
         if not right:
-            raise Failure("checksum", "%s of %s isn't the one expected (%s)" % (algorithm, what, source))
+            raise Failure("checksum", "the checksum (%s) of %s isn't the one expected (%s)" % (algorithm, what, source))
 
     def _check_upload(self, tried):
         compared = []

@@ -20,7 +20,7 @@ def given(text):
         return None
     algorithm, _colon, digest = str(text).strip().lower().partition(":")
     if len(digest) != _LENGTHS.get(algorithm) or not re.match(r"[0-9a-f]+\Z", digest):
-        raise ValueError('checksum: %r is none; give the algorithm and its hex digits, as in "sha256:9f86d0..." (%s)' % (
+        raise ValueError('checksum: %r is none. Give the algorithm (%s) and its hex digits, as in "sha256:9f86d0..."' % (
             str(text)[:80], ", ".join(sorted(_LENGTHS))))
     return algorithm, digest
 
