@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, link_store
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
 
 
@@ -12,8 +12,20 @@ class ActionModule(MeasuringAction):
     """The link_benchmark action."""
 
     MODULE = "link_benchmark"
+    SUMMARY = ("send_bytes_per_second", "receive_bytes_per_second", "notes")
 
     def answer(self, task_vars):
         """MeasuringAction's, with what Ansible reaches the host by."""
         self._task.args.setdefault("management", ansible_edge.plain(task_vars.get("ansible_host") or task_vars["inventory_hostname"]))
         return super().answer(task_vars)
+
+    def _kept(self, name, output_dir, arguments, answer, planned, started):
+        """What is kept has the form of a host in a group: one reader for both."""
+        pair = answer.get("measurement")
+        if isinstance(pair, dict) and not answer.get("failed"):
+            place = {"address": pair["client_address"], "mtu_bytes": pair["interface_mtu_bytes"], "local_time": pair["local_time"],
+                     **{key: pair[key] for key in ("interface", "link_kind", "line_rate_bits_per_second", "iperf3_version")}}
+            result = link_store.of_one_pair(name, pair["server_address"], place, pair)
+            failed = result["bytes_per_second"] is None
+            answer = dict(answer, **({"failed": True, "msg": pair["error"]["message"]} if failed else {"measurement": result}))
+        return super()._kept(name, output_dir, arguments, answer, planned, started)

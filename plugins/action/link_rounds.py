@@ -25,8 +25,8 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import POLL_SECONDS, MeasuringAction
 
 REGISTERED = "measure_network_link_place"
-PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "iperf3_version", "iperf3", "counters",
-              "local_time")
+PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "mtu_bytes", "iperf3_version", "iperf3",
+              "counters", "local_time")
 SETTINGS = ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second", "ports", "grace_seconds")
 # What starting a server or a client takes on a busy controller, for each host that one of its forks has to do.
 START_SECONDS = 5

@@ -123,7 +123,7 @@ def _folder(output_dir, session):
 
 def begin(output_dir, hosts, left_out, rounds, mode, settings):
     """A new Session, its folder made. hosts: {name: {"address", "interface", "machine_id", "gpu_uuids", "link_kind",
-    "line_rate_bits_per_second", "iperf3_version", "counters"}}; rounds: link_rounds.rounds().
+    "line_rate_bits_per_second", "mtu_bytes", "iperf3_version", "counters"}}; rounds: link_rounds.rounds().
     """
     number, listed = 0, []
     for at, pairs in enumerate(rounds):
@@ -159,6 +159,14 @@ def load(output_dir, session):
 # ------------------------------------------------------------------ the figures
 
 
+def of_one_pair(name, peer, place, result):
+    """The result of a host that was tested with one peer by itself; `place`: its {"address", "interface", ...}, `result`: the pair's."""
+    unknown = {"address": peer, "interface": None, "link_kind": None, "line_rate_bits_per_second": None, "iperf3_version": None}
+    pair = {"n": 1, "round": 1, "client": name, "server": peer}
+    data = {"hosts": {name: place, peer: unknown}, "rounds": [[pair]]}
+    return dict(host_results(data, [(pair, result)], {})[name], counters_growth=result.get("counters"))
+
+
 def _shown(result):
     keys = ("send", "receive", "rtt_seconds", "path_mtu_bytes", "parallel", "error")
     return {key: result.get(key) for key in keys} if result else dict.fromkeys(keys[:-1], None) | {"error": _NOT_TRIED}
@@ -186,7 +194,7 @@ def _seen_by(name, pair):
     sending, receiving = ("send", "receive") if client else ("receive", "send")
     return {"peer": pair["server"] if client else pair["client"], "send_bytes_per_second": _rate(pair, sending),
             "receive_bytes_per_second": _rate(pair, receiving), "retransmits": (pair.get(sending) or {}).get("retransmits"),
-            "rtt_seconds": pair.get("rtt_seconds"), "error": pair.get("error")}
+            "seconds": (pair.get(sending) or {}).get("seconds"), "rtt_seconds": pair.get("rtt_seconds"), "error": pair.get("error")}
 
 
 def _middle(values):
@@ -204,14 +212,18 @@ def _host_result(name, host, figure, pairs, after, count, data):
     if isinstance(before, dict) and isinstance(after, dict):
         growth = {key: value - before[key] for key, value in sorted(after.items()) if key in before and value > before[key]}
     notes = _notes(name, figure, own, pairs)
-    local = next((pair["local_time"] for pair in pairs if pair["client"] == name and pair.get("local_time")), None)
+    # The client looks at its own way out: a path that takes less than its interface, packets that get lost.
+    asked = [pair for pair in pairs if pair["client"] == name]
+    holes = [pair["black_hole"] for pair in asked if pair.get("black_hole") is not None]
+    local = next((pair["local_time"] for pair in asked if pair.get("local_time")), None)
     return dict(
         figure,
         address=host["address"], interface=host["interface"], link_kind=host["link_kind"],
         line_rate_bits_per_second=host["line_rate_bits_per_second"], pairs=own,
         retransmits=sum(counted) if counted else None, rtt_seconds=_middle(entry["rtt_seconds"] for entry in own),
         jitter_seconds=_middle(each.get("jitter_seconds") for each in udp), lost_fraction=_middle(each.get("lost_fraction") for each in udp),
-        path_mtu_bytes=link_judging.upper_median(pair["path_mtu_bytes"] for pair in pairs if pair.get("path_mtu_bytes")),
+        path_mtu_bytes=link_judging.upper_median(pair["path_mtu_bytes"] for pair in asked if pair.get("path_mtu_bytes")),
+        interface_mtu_bytes=host.get("mtu_bytes"), black_hole=2 * sum(holes) > len(holes) if holes else None,
         parallel=max((pair["parallel"] for pair in pairs if pair.get("parallel")), default=None),
         counters_growth=growth, pairs_failed=sum(1 for entry in own if entry["error"]), hosts=count, hosts_asked=len(data["hosts"]),
         rounds=len(data["rounds"]), tool_version=host["iperf3_version"], local_time=local or host.get("local_time"), notes=notes)
