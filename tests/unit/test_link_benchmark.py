@@ -280,7 +280,7 @@ def test_addresses_and_interfaces(wanted, address, interface):
 @pytest.mark.parametrize(("wanted", "words"), [
     ("", "gpu_audit_link_address isn't set for this host"), (None, "isn't set"), ("192.0.2.99", "192.0.2.99 is no address of this host"),
     ("127.0.0.1", "the host's own loop"), ("eth7", "'eth7' is neither an address nor an interface"), ("eth9", "no address that other hosts reach"),
-    ("management", "is none of its own addresses")])
+    ("management", "isn't one of its own addresses")])
 def test_no_address_names_the_variable_and_what_there_is(wanted, words, monkeypatch):
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
     with pytest.raises(link_place.NoAddress, match=words) as caught:

@@ -59,8 +59,8 @@ def tool(path=None, os_release="", run=run_program):
     """-> Tool; NoTool where there is none. `path`: a program or a bare name; null for iperf3 on the search path."""
     found = _found(path or "iperf3")
     if found is None:
-        raise NoTool("%s isn't installed here. Install it with: %s" % ("iperf3" if not path else "the iperf3 named, %s," % path,
-                                                                      install_line(os_release)))
+        words = "iperf3" if not path else "the iperf3 named, %s," % path
+        raise NoTool("%s isn't installed here. Install it with: %s" % (words, install_line(os_release)))
     done = run([found, "--version"], ANSWER_SECONDS)
     if done.timed_out or done.rc is None:
         raise NoTool("%s --version %s" % (found, "gave no answer within %d s and was ended" % ANSWER_SECONDS if done.timed_out
@@ -153,7 +153,7 @@ _SAID = {
     "timeout": "%(where)s can't be reached: no answer to the connection, a firewall drops it (%(said)s). Open the ports of "
                "measure_network_link_ports between the hosts",
     "unreachable": "no way to %(where)s: %(said)s",
-    "dns": "%(where)s: %(said)s",
+    "dns": "the name of %(where)s can't be looked up: %(said)s",
     "reset": "the iperf3 server on %(where)s ended during the test: %(said)s",
     "local": "iperf3 can't work here: %(said)s",
     "protocol": "iperf3 and the server on %(where)s didn't come to a result: %(said)s",

@@ -1,0 +1,117 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The part of the table of `complaints.py` that link tests say: addresses, iperf3, servers, what goes wrong between two hosts, and notes."""
+
+from __future__ import annotations
+
+_SET = "请将其设为要测试链路的地址或网口名（management 表示 Ansible 所用的地址）"
+
+# As in complaint_texts.py.
+TABLE = (
+    # --- around other sentences
+    ("with {peer}: {rest*}", "与 {peer}：{rest}"),
+    ("send: {rest*}", "发送方向：{rest}"),
+    ("receive: {rest*}", "接收方向：{rest}"),
+    ("UDP: {rest*}", "UDP：{rest}"),
+    ("no server on {host}: {rest*}", "{host} 上没有可用的服务端：{rest}"),
+    ("no pair of {count} gave a figure; the first: {rest*}", "{count} 个配对均无数据；第一个：{rest}"),
+    # --- addresses
+    (
+        "gpu_audit_link_address isn't set for this host. Set it to the address or the interface whose link is to be tested (management: the address "
+        "that Ansible uses). It has: {there}",
+        "该主机未设置 gpu_audit_link_address。" + _SET + "。本机有：{there}",
+    ),
+    ("gpu_audit_link_address: {address} is the host's own loop, which no other host reaches. It has: {there}",
+     "gpu_audit_link_address：{address} 是本机回环地址，其他主机无法访问。本机有：{there}"),
+    ("gpu_audit_link_address: {address} is no address of this host. It has: {there}",
+     "gpu_audit_link_address：{address} 不是该主机的地址。本机有：{there}"),
+    ("gpu_audit_link_address: the interface {name} has no address that other hosts reach. This host has: {there}",
+     "gpu_audit_link_address：网口 {name} 没有其他主机可访问的地址。本机有：{there}"),
+    ("gpu_audit_link_address: {name} is neither an address nor an interface of this host. It has: {there}",
+     "gpu_audit_link_address：{name} 既不是该主机的地址，也不是其网口。本机有：{there}"),
+    (
+        "gpu_audit_link_address: management: what Ansible reaches this host by ({name}) isn't one of its own addresses (NAT, a proxy, the host itself). "
+        "Name one: {there}",
+        "gpu_audit_link_address：management：Ansible 访问该主机所用的 {name} 不是其自身地址（NAT、代理或本机连接）。请指定其一：{there}",
+    ),
+    ("this host's addresses can't be read: {error}", "无法读取该主机的地址：{error}"),
+    ("{one} and {other} have the same link address, {address}: set gpu_audit_link_address of each to its own",
+     "{one} 与 {other} 的链路地址相同（{address}）：请分别将 gpu_audit_link_address 设为各自的地址"),
+    # --- settings
+    ("a link test needs two hosts or more that can be tested; there is only {host}", "链路测试至少需要两台可测的主机；目前只有 {host}"),
+    ("a link test needs two hosts or more that can be tested; there are none", "链路测试至少需要两台可测的主机；目前一台也没有"),
+    ("{mode} is no way to pair hosts; there are {names}", "{mode} 不是主机配对方式；可用 {names}"),
+    ("port range: {text} is none; give two ports from 1024 to 65535, such as 5201-5300",
+     "端口范围：{text} 无效；请给出 1024 到 65535 之间的两个端口，例如 5201-5300"),
+    ("{name} must be between {least} and {most}, not {value}", "{name} 必须在 {least} 到 {most} 之间，而不是 {value}"),
+    ("{address} is no IP address", "{address} 不是 IP 地址"),
+    # --- iperf3
+    ("the package iperf3 of your distribution", "发行版的 iperf3 软件包"),
+    ("iperf3 isn't installed here. Install it with: {command*}", "此处未安装 iperf3。安装命令：{command}"),
+    ("the iperf3 named, {path}, isn't installed here. Install it with: {command*}", "指定的 iperf3（{path}）不存在或不可执行。安装命令：{command}"),
+    ("{path} is {what}; iperf3 3.1 or newer is needed. Install it with: {command*}", "{path} 是 {what}；需要 iperf3 3.1 或更新版本。安装命令：{command}"),
+    ("{path} --version gave no answer within {seconds} s and was ended", "{path} --version 在 {seconds} 秒内没有应答，已被终止"),
+    ("{path} --version can't be started: {error}", "无法启动 {path} --version：{error}"),
+    ("the program timeout (coreutils) isn't here; without it a server might be left running",
+     "此处没有 timeout 程序（coreutils）；缺少它服务端可能无法自行结束"),
+    ("iperf3 -s on {address} port {port} didn't begin to listen within {seconds} s: {said}", "{address} 端口 {port} 上的 iperf3 -s 在 {seconds} 秒内未开始监听：{said}"),
+    ("iperf3 -s can't listen on {address} port {port}: {said}", "iperf3 -s 无法在 {address} 端口 {port} 监听：{said}"),
+    ("all ports from {first} to {last} are taken on {address}; give a wider range", "{address} 上 {first} 到 {last} 的端口全部被占用；请给出更大的范围"),
+    # --- what goes wrong between two hosts
+    (
+        "{where} took the connection and gave no answer, or stopped answering, within {seconds} s: no iperf3 server listens there, its machine hangs, "
+        "or large packets get lost on the way (packets of {size} bytes get lost on this path: set one MTU on both hosts and every switch between them)",
+        "{where} 已接受连接，但在 {seconds} 秒内没有应答或中途停止应答：那里不是 iperf3 服务端、对方主机挂起，或大包在途中丢失"
+        "（此路径会丢失 {size} 字节的包：请将两端主机及其间所有交换机的 MTU 设为一致）",
+    ),
+    (
+        "{where} took the connection and gave no answer, or stopped answering, within {seconds} s: no iperf3 server listens there, its machine hangs, "
+        "or large packets get lost on the way",
+        "{where} 已接受连接，但在 {seconds} 秒内没有应答或中途停止应答：那里不是 iperf3 服务端、对方主机挂起，或大包在途中丢失",
+    ),
+    ("no answer from {where} within {seconds} s: a firewall drops it, or what listens there is no iperf3 server",
+     "{where} 在 {seconds} 秒内没有应答：被防火墙丢弃，或那里监听的不是 iperf3 服务端"),
+    ("the iperf3 server on {where} is busy with somebody else's test, also after waiting: {said}", "{where} 上的 iperf3 服务端正被他人的测试占用，等待后仍然如此：{said}"),
+    ("{where} refused the connection: no server listens there, or a firewall rejects it ({said})", "{where} 拒绝连接：没有服务端在监听，或被防火墙拒绝（{said}）"),
+    (
+        "{where} can't be reached: no answer to the connection, a firewall drops it ({said}). Open the ports of measure_network_link_ports between the "
+        "hosts",
+        "无法连接 {where}：连接没有应答，被防火墙丢弃（{said}）。请在主机之间放行 measure_network_link_ports 中的端口",
+    ),
+    ("the name of {where} can't be looked up: {said}", "无法解析 {where} 的名称：{said}"),
+    ("no way to {where}: {said}", "没有到 {where} 的路由：{said}"),
+    ("the iperf3 server on {where} ended during the test: {said}", "{where} 上的 iperf3 服务端在测试中途结束：{said}"),
+    ("iperf3 can't work here: {said}", "iperf3 在此处无法工作：{said}"),
+    ("iperf3 and the server on {where} didn't come to a result: {said}", "iperf3 与 {where} 上的服务端未得出结果：{said}"),
+    ("iperf3 was ended by signal {number}", "iperf3 被信号 {number} 终止"),
+    ("iperf3 measured the other direction than it was asked for", "iperf3 测量的方向与要求的相反"),
+    ("no server was started on {host}", "{host} 上没有启动服务端"),
+    ("{host} can't be reached: {error}", "无法连接 {host}：{error}"),
+    ("the play ended before this pair's turn", "轮到该配对之前 play 已结束"),
+    ("no pair was tested", "没有测试任何配对"),
+    ("{host}: processes that don't end: {pids}", "{host}：无法结束的进程：{pids}"),
+    # --- notes
+    ("{failed} of {count} pairs failed", "{count} 个配对中有 {failed} 个失败"),
+    ("tested with {peer} only: if the link between them is slow, nobody can tell which of the two it is",
+     "仅与 {peer} 测试过：若两者之间的链路慢，无法判断是哪一台的问题"),
+    ("sending is much slower than the other direction", "发送方向远慢于接收方向"),
+    ("receiving is much slower than the other direction", "接收方向远慢于发送方向"),
+    (
+        "MTU black hole: packets of {size} bytes to {peer} get lost and nobody says so, small ones arrive; the MTU of the other host or of a switch "
+        "between is smaller",
+        "MTU 黑洞：发往 {peer} 的 {size} 字节的包丢失且无人告知，小包可以到达；对方主机或其间交换机的 MTU 更小",
+    ),
+    ("the path to {peer} carries packets of {size} bytes, this interface {own}", "到 {peer} 的路径可承载 {size} 字节的包，本机网口为 {own} 字节"),
+    ("path MTU to {peer}: {error}", "到 {peer} 的路径 MTU：{error}"),
+    ("packets from {address} to {peer} leave by {interface}, not by {other}", "从 {address} 到 {peer} 的包经 {interface} 发出，而不是 {other}"),
+    ("no route from {address} to {peer}: {error}", "从 {address} 到 {peer} 没有路由：{error}"),
+    ("{name} spreads connections over {count} links ({mode}): one stream fills one of them at most",
+     "{name} 将连接分散到 {count} 条链路（{mode}）：单个流最多只能占满其中一条"),
+    ("{way}: iperf3 {version} runs all streams in one thread, which may be what is full; 3.16 and newer have one for each",
+     "{way}：iperf3 {version} 的所有流共用一个线程，瓶颈可能在此；3.16 及更新版本每个流各有一个线程"),
+    ("{way}: with {count} streams: {rest*}", "{way}：使用 {count} 个流时：{rest}"),
+    ("fills the link between {address} and {peer} for about {seconds} s", "约 {seconds} 秒内占满 {address} 与 {peer} 之间的链路"),
+    ("a transfer of a given size that took {seconds} s only: 3.16 and newer count waiting in, so that this is no rate of the link",
+     "按字节数的传输仅用 {seconds} 秒：3.16 及更新版本会把等待计入，不能代表链路速率"),
+    ("lasted {seconds} s only: no rate of the link", "仅持续 {seconds} 秒：不能代表链路速率"),
+)
