@@ -7,10 +7,11 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
+import threading
 
 import pytest
 import transfer_servers as servers
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer, transfer_attempt
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import peer_server, transfer, transfer_attempt
 
 BODY = hashlib.shake_128(b"test").digest(200000)
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -217,6 +218,13 @@ def test_what_lies_there_is_not_replaced():
     assert counted(result) == (1, 0, 0) and store == {"/theirs": b"data"}
 
 
+def test_headers_that_are_given_go_before_the_test_s_own():
+    with servers.Server(servers.keeps({})) as server:
+        run(server.url, "upload", headers={"content-type": "video/mp4", "Host": "other.example.com"})
+    put = server.requests[0].headers
+    assert put["content-type"] == "video/mp4" and put["host"] == "other.example.com" and put["content-length"] == "200000"
+
+
 def test_what_can_not_be_known_as_ours_is_not_deleted():
     with servers.Server(servers.refuses(403), servers.takes(), servers.refuses(403)) as server:
         result = run(server.url + "x", "upload")
@@ -276,6 +284,28 @@ def test_an_error_of_s3_is_told_by_its_code():
         result = run(server.url + "k?X-Amz-Signature=abc", "upload")
     assert result["storage"] == "s3" and result["attempts"][0]["error"]["message"] == "HTTP 403 Word (SignatureDoesNotMatch)"
     assert "secret" not in json.dumps(result)
+
+
+@pytest.fixture
+def peer():
+    """URL of the collection's own peer server, its token being t0ken."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(16)
+    server = peer_server.Server(listener, "t0ken", 60)
+    threading.Thread(target=server.serve, daemon=True).start()
+    yield "http://127.0.0.1:%d" % listener.getsockname()[1]
+    server.stop()
+
+
+@pytest.mark.parametrize("direction", ["upload", "download"])
+@pytest.mark.parametrize("streams", [1, 3])
+def test_the_collection_s_own_peer(peer, direction, streams):
+    result = run(peer, direction, storage="peer", token="t0ken", bytes=9000001, attempts=2, streams=streams)
+    assert counted(result) == (2, 0, 0) and result["streams"] == streams and abs(result["bytes"] - 18000002) <= 2 * streams
+    assert result["checksum"]["verified"] is (True if streams == 1 or direction == "upload" else None)
+    wrong = run(peer, direction, storage="peer", token="wrong", bytes=1000)
+    assert kinds(wrong) == [([], "http_4xx")] and "401" in wrong["attempts"][0]["error"]["message"]
 
 
 @pytest.mark.parametrize("sink, verified, error", [

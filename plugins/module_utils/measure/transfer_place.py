@@ -29,6 +29,11 @@ def own_name():
     return "gpu-audit-transfer-%s.bin" % os.urandom(6).hex()
 
 
+def _signed(url):
+    """Whether this is a presigned URL of an S3-compatible storage (also of one that signs in the older way)."""
+    return bool(re.search(r"[?&](X-Amz-Signature|AWSAccessKeyId)=", url, re.IGNORECASE))
+
+
 def below(url, name):
     """The URL with `name` at the end of its path; its query stays."""
     parts = urlsplit(url)
@@ -44,7 +49,7 @@ class Place(object):
     def __init__(self, options, settings):
         self.options, self.settings, self.notes = options, settings, []
         self.upload = options["direction"] == "upload"
-        self.storage = options.get("storage") or ("s3" if "x-amz-signature=" in options["url"].lower() else "http")
+        self.storage = options.get("storage") or ("s3" if _signed(options["url"]) else "http")
         self.url, self.headers = options["url"], dict(options.get("headers") or {})
         if options.get("token"):
             self.headers["X-Peer-Token"] = options["token"]
@@ -91,11 +96,12 @@ class Place(object):
             aims = [Aim(below(self.url, "sink"), self.headers)] * self.streams
         elif not aims and urlsplit(self.url).path.endswith("/"):
             aims = [Aim(below(self.url, own_name()), self.headers) for _number in range(self.streams)]
-            if self.storage == "http":
+            # A signature holds for one method only.
+            if not _signed(self.url):
                 self.removal, self.read_back = list(aims), aims[0]
         elif not aims:
             aims = [Aim(self.url, self.headers)]
-            if self.storage == "http":
+            if not _signed(self.url):
                 self._look(aims[0])
         if len(aims) < self.streams:
             self.notes.append("a URL takes one upload at a time: %d of %d streams" % (len(aims), self.streams))

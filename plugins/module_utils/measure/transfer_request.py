@@ -93,14 +93,14 @@ def _open(aim, settings, deadline):
 
 
 def _ask(opened, method, aim, more):
-    """Sends a request's head."""
-    names = {"Accept-Encoding": "identity", "User-Agent": "trainops.gpu_audit", "Connection": "close"}
-    names.update(opened.headers)
-    names.update(aim.headers)
-    names.update(more)
-    opened.connection.putrequest(method, opened.path, skip_host="Host" in names, skip_accept_encoding=True)
-    for name, value in names.items():
-        opened.connection.putheader(name, value)
+    """Sends a request's head; headers that were given go before ours of the same name."""
+    names = {"accept-encoding": ("Accept-Encoding", "identity"), "user-agent": ("User-Agent", "trainops.gpu_audit"),
+             "connection": ("Connection", "close")}
+    for headers in (more, opened.headers, aim.headers):
+        names.update((str(name).lower(), (str(name), value)) for name, value in headers.items())
+    opened.connection.putrequest(method, opened.path, skip_host="host" in names, skip_accept_encoding=True)
+    for name, value in names.values():
+        opened.connection.putheader(name, str(value))
     opened.connection.endheaders()
 
 
