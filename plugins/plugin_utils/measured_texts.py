@@ -62,7 +62,7 @@ _PHRASES = {
     ("", "said"): ("~({v})", "~（{v}）", ""),
     ("", "concurrency_within"): ("{v} requests at once keep within the latency", "{v} 个并发请求延迟达标", "number"),
     ("", "concurrency_wanted"): ("~, {v} are asked for", "~，要求 {v} 个", "number"),
-    ("", "latency_seconds"): ("acceptable are {v}", "可接受 {v}", "seconds"),
+    ("", "latency_seconds"): ("{v} are acceptable", "可接受 {v}", "seconds"),
     ("", "busy_hours"): ("business hours are {v}", "业务时段为 {v}", ""),
     ("", "send_bytes_per_second"): ("sends {v}", "发送 {v}", "bits"),
     ("", "receive_bytes_per_second"): ("receives {v}", "接收 {v}", "bits"),
@@ -102,6 +102,7 @@ _NAMED = (
     (re.compile(r"failed at (\S+)"), "at {0} at once {v} of the requests failed", "{0} 并发时 {v} 的请求失败", "fraction"),
     (re.compile(r"queue at (\S+)"), "with {0} connections the queue grows without end", "{0} 个连接时排队无限增长", ""),
     (re.compile(r"again to (.+)", re.S), "to {0}: {v} sent again", "到 {0}：重传 {v}", "fraction"),
+    (re.compile(r"counter (.+)", re.S), "counter {0}: +{v}", "计数器 {0}：+{v}", "number"),
     (re.compile(r"with (.+)", re.S), "with {0}: {v}", "与 {0}：{v}", ""),
 )
 _WORDS = {
@@ -194,20 +195,12 @@ def _when(evidence, side):
 
 def _shown(value, unit, language):
     if unit in ("bits", "bits_per_second") and numbers.is_number(value) and 0 <= value < numbers.LARGEST:
-        return _bit_rate(value * 8 if unit == "bits" else value)
+        return numbers.format_bit_rate(value * 8 if unit == "bits" else value)
     if unit == "seconds" and numbers.is_number(value):
         return numbers.format_duration(value, language)
     if unit == "number" and numbers.is_whole(value):
         return format(value, ",")
     return " ".join(numbers.format_value(value, unit, language).split())
-
-
-def _bit_rate(value):
-    """Bits per second as links are named: 9.41 Gb/s."""
-    for size, unit in ((10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s")):
-        if value >= size:
-            return "%.3g %s" % (value / size, unit) if value < 1000 * size else "%.0f %s" % (value / size, unit)
-    return "%.3g b/s" % value
 
 
 def _named(what, value, side, language):

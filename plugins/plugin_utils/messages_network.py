@@ -141,6 +141,7 @@ TABLE = {
         "对如此快的链路而言，两台主机相距较远：每条流每个往返只能传一个窗口。将两端 net.ipv4.tcp_rmem 与 tcp_wmem 的第三个值调到带宽时延积的两倍，或增加流数。",
     ),
     # --- words
+    "word.as_the_interface": ("as large as the interface's", "不小于网口的 MTU"),
     "word.smaller_than_interface": ("smaller than the interface's", "小于网口的 MTU"),
     "word.black_hole": ("large packets get lost", "大包丢失"),
 }

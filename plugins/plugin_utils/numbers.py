@@ -59,6 +59,14 @@ def _three_figures(size):
     return "%.1f" % size if size >= 9.995 else "%.2f" % size
 
 
+def format_bit_rate(value):
+    """Bits per second as links are named: 9.41 Gb/s, 100 Mb/s."""
+    for size, unit in ((10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s")):
+        if value >= size:
+            return ("%.3g %s" if value < 1000 * size else "%.0f %s") % (value / size, unit)
+    return "%.3g b/s" % value
+
+
 def format_fraction(value):
     """A fraction as "82 %"; one decimal where it is needed not to hide a limit (0.847 -> "84.7 %")."""
     percent = round(value * 100.0, 1)

@@ -40,3 +40,22 @@ def finding(entry, check):
 
 def status(entry, check):
     return finding(entry, check)["status"]
+
+
+def measure(document, module, target="x", options=None, **result):
+    """Puts a measurement of this module and target into a host's document (in the place of one of the same) and hands it back."""
+    entry = {
+        "schema": "trainops.gpu_audit/measurement/1",
+        "name": document["name"],
+        "machine_id": document["machine_id"],
+        "gpu_uuids": [],
+        "module": module,
+        "target": target,
+        "options": options or {},
+        "started": "2026-11-29T12:10:00Z",
+        "finished": "2026-11-29T12:20:00Z",
+        "result": result,
+    }
+    kept = [other for other in document["measurements"] if (other["module"], other["target"]) != (module, target)]
+    document["measurements"] = [*kept, entry]
+    return entry

@@ -60,12 +60,12 @@ define(TRIP, "seconds", "round trip to the other hosts, median of its pairs", (_
 define(
     PATH_MTU,
     "word",
-    "full, smaller_than_interface (the path carries smaller packets than this host's interface) or black_hole (large packets get lost "
+    "as_the_interface, smaller_than_interface (the path carries smaller packets than this host's interface) or black_hole (large packets get lost "
     "and nobody "
     "says so)",
     (_RESULT + "path_mtu_bytes", _RESULT + "interface", _RESULT + "black_hole", "network.interfaces[].mtu"),
-    "full、smaller_than_interface（路径可承载的包小于本机网口的 MTU）或 black_hole（大包丢失且无人告知）",
-    good="full",
+    "as_the_interface、smaller_than_interface（路径可承载的包小于本机网口的 MTU）或 black_hole（大包丢失且无人告知）",
+    good="as_the_interface",
 )
 define(
     GROWTH,
@@ -233,7 +233,7 @@ def _derive_mtu(state, result, source):
     elif not path or not own:
         state.not_applicable(PATH_MTU, SILENT)
     else:
-        state.value(PATH_MTU, "smaller_than_interface" if path < own else "full", told)
+        state.value(PATH_MTU, "smaller_than_interface" if path < own else "as_the_interface", told)
 
 
 def _derive_growth(state, result, source):
@@ -247,7 +247,7 @@ def _derive_growth(state, result, source):
         if count and kind not in _PASSED_ON and (kind not in _DROPS or count >= FEW_DROPS):
             counted.append((count, name[:80]))
     counted.sort(key=lambda entry: (-entry[0], entry[1]))
-    told = [{"what": name, "value": count, "source": source} for count, name in counted[:8]]
+    told = [{"what": "counter " + name, "value": count, "source": source} for count, name in counted[:8]]
     state.value(GROWTH, sum(count for count, _name in counted), told)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ..numbers import format_bit_rate
 from .measurements import SILENT
 from .registry import amount, define, mapping, maps, text
 
@@ -227,9 +228,9 @@ def _derive_slow(state, network, problem):
         below = [(rate, who) for rate, who in judged if rate is not None and rate < speed]
         unread += [who for rate, who in judged if rate is None]
         slow += len(below)
-        told += [{"what": who + " bits_per_second", "value": rate, "source": "sysfs"} for rate, who in below]
         if below:
-            told.append({"what": "gpu_audit_expected." + field, "value": speed, "source": "inventory"})
+            told.append({"what": "gpu_audit_expected." + field, "value": format_bit_rate(speed), "source": "inventory"})
+        told += [{"what": who, "value": format_bit_rate(rate), "source": "sysfs"} for rate, who in below]
         if not there and count is None:
             # A speed was expected of at least one port, and there is none.
             slow += 1

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from .measurements import SILENT, find_measurement, find_optional
-from .registry import amount, define, flag, maps, number, text
+from .registry import amount, define, flag, maps, text
 from .transfer import FAILED_ADVICE, commonest, failures_told, note_peer, source_of
 
 MODULE = "request_benchmark"
@@ -49,10 +49,10 @@ define(
 define(
     ERRORS,
     "fraction",
-    "failed requests / all requests of the steps up to the form's concurrency (the lowest step at or above it included); without one, of "
-    "the lowest step",
+    "failed requests / all requests, the worst of the steps up to the form's concurrency (the lowest step at or above it included); without "
+    "one, of the lowest step",
     ("request_benchmark.result.steps[].errors", "…requests", "…error_fraction", "workload.concurrency"),
-    "不高于表单并发的各级（含不低于它的最低一级）中失败请求 / 全部请求；表单未填并发时取最低一级",
+    "失败请求 / 全部请求，取不高于表单并发的各级（含不低于它的最低一级）中最差者；表单未填并发时取最低一级",
 )
 
 
@@ -212,22 +212,17 @@ def _derive_errors(state, entry, steps):
     wanted = state.form.get("concurrency")
     last = _at(steps, wanted) if wanted else (steps or [None])[0]
     limit = last["concurrency"] if last else wanted or 0
-    counted = [step for step in steps if step["concurrency"] <= limit]
-    requests, failed, kinds = 0, 0, {}
-    for step in counted:
-        count, share = number(step, "requests"), error_fraction(step)
-        if share is None or not count or count < 0:
-            continue
-        requests += count
-        failed += share * count
-        for kind, times in (_errors(step) or {}).items():
-            kinds[kind] = kinds.get(kind, 0) + times
-    if not requests:
+    shares = [(error_fraction(step), step) for step in steps if step["concurrency"] <= limit]
+    known = [(share, step) for share, step in shares if share is not None]
+    if not known:
         # A tool of one's own that counts none.
         state.not_applicable(ERRORS, SILENT)
         return
+    share, worst = max(known, key=lambda entry: entry[0])
+    kinds = _errors(worst) or {}
     source = source_of(entry)
-    state.value(ERRORS, failed / requests, failures_told("requests", kinds, _words(entry["result"], kinds), source))
+    told = [{"what": "failed at %g" % worst["concurrency"], "value": share, "source": source}] if share else []
+    state.value(ERRORS, share, told + failures_told("requests", kinds, _words(entry["result"], kinds), source))
     kind = next(iter(commonest(kinds)), None)
     if kind in FAILED_ADVICE:
         state.values[ERRORS]["advice"] = FAILED_ADVICE[kind]

@@ -103,9 +103,10 @@ def going(direction):
 
     def fits(entry):
         said = text(mapping(entry, "result"), "direction") or text(mapping(entry, "options"), "direction")
-        # A measurement that failed as a whole has its direction in its target.
-        if said is None and "error" in entry and (text(entry, "target") or "").endswith(")"):
-            said = (text(entry, "target") or "").rpartition("(")[2].rstrip(")")
+        if said is None:
+            # One that failed as a whole, or is too old, has its direction in its target: "http://nas/x (upload)".
+            named = (text(entry, "target") or "").rpartition("(")[2].rstrip(")")
+            said = named if named in DIRECTIONS else None
         return said in (None, direction)
 
     return fits
