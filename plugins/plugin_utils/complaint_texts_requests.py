@@ -25,6 +25,7 @@ TABLE = (
     ("give payload or payload_bytes, not both", "payload 与 payload_bytes 只能给出一个"),
     ("the payload has {bytes} bytes, at most {most} are sent", "payload 有 {bytes} 字节，最多发送 {most} 字节"),
     ("payload must be a JSON object where streaming is openai", "streaming 为 openai 时，payload 必须是 JSON 对象"),
+    ("one payload alone has {size}, more than the {most} that may be moved", "单个 payload 就有 {size} 字节，超过允许传输的 {most} 字节"),
     ("{value} is no size; give bytes, or text such as \"1 MiB\"", "{value} 不是有效的大小；请给出字节数，或\u201c1 MiB\u201d这样的文本"),
     ("ended by {signal}", "被 {signal} 结束"),
     # --- what it announces
@@ -41,6 +42,7 @@ TABLE = (
         "最多发送 {bytes}；收发总量达到 {limit} 时结束",
     ),
     # --- notes of its steps
+    ("not tried: the bytes that the test may move are used up", "未尝试：测试允许传输的字节数已用完"),
     ("not tried after that: {steps} at once", "此后未再尝试的并发：{steps}"),
     (
         "{steps} at once met the latency although a lower concurrency didn't: not counted",

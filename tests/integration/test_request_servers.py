@@ -98,8 +98,8 @@ def nginx(tmp_path_factory):
 
 
 def test_over_tls_with_the_facts_of_it(nginx):
-    made = load(nginx["url"] + "/answer?delay_seconds=0.05&bytes=1000", ca_path=nginx["ca"], concurrency=[1, 20], requests=100, method="POST",
-                payload_bytes=5000, warm_up=5)
+    made = load(nginx["url"] + "/answer?delay_seconds=0.05&bytes=1000", ca_path=nginx["ca"], concurrency=[1, 20], requests=100,
+                method="POST", payload_bytes=5000, warm_up=5)
     assert made["tls"]["version"].startswith("TLSv1.") and made["tls"]["issuer"] == "Lab CA" and made["tls"]["verified"] is True
     for found in made["steps"]:
         assert found["errors"] == {} and found["samples"] == 100 and 0.05 <= found["latency_p50_seconds"] < 0.1
@@ -129,8 +129,8 @@ def test_refusals_of_a_busy_nginx_are_counted(nginx):
 
 
 def test_a_stream_through_nginx(nginx):
-    found = step(nginx["url"] + "/v1/chat/completions?first_token_seconds=0.1&tokens_per_second=50", ca_path=nginx["ca"], streaming="openai",
-                 max_tokens=10, requests=10, concurrency=[5])
+    found = step(nginx["url"] + "/v1/chat/completions?first_token_seconds=0.1&tokens_per_second=50", ca_path=nginx["ca"],
+                 streaming="openai", max_tokens=10, requests=10, concurrency=[5])
     assert found["errors"] == {} and found["tokens"] == 100 and 0.1 <= found["time_to_first_token_p50_seconds"] < 0.15
 
 
@@ -149,8 +149,8 @@ def test_wrk_measures_the_same():
         pytest.skip("wrk isn't installed")
     with peer() as url:
         url += "/answer?delay_seconds=0.2"
-        text = subprocess.run(["wrk", "-t1", "-c50", "-d3s", "--latency", "-H", "X-Peer-Token: " + TOKEN, url], capture_output=True, text=True,
-                              check=True, timeout=60).stdout
+        command = ["wrk", "-t1", "-c50", "-d3s", "--latency", "-H", "X-Peer-Token: " + TOKEN, url]
+        text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
         found = step(url, concurrency=[50], requests=750)
     theirs = float(re.search(r"50%\s+([\d.]+)ms", text).group(1)) / 1000
     assert found["latency_p50_seconds"] == pytest.approx(theirs, rel=0.03)

@@ -47,6 +47,7 @@ def planned(**more):
     ({"payload": "x", "payload_bytes": 5}, "not both"),
     ({"payload": "x" * ((64 << 20) + 1)}, "the payload has 67108865 bytes"),
     ({"bytes": 0}, "bytes must be"),
+    ({"bytes": 99, "payload_bytes": 100}, "one payload alone has 100, more than the 99"),
     ({"arrival_rate_per_second": 0.0}, "arrival_rate_per_second"),
     ({"arrival_rate_per_second": float("inf")}, "arrival_rate_per_second"),
     ({"latency_slo_seconds": 0.0}, "latency_slo_seconds"),
@@ -238,8 +239,8 @@ def test_many_at_once(tmp_path):
 def chinese(sentence):
     """In Chinese, without a sentence of ours left in English."""
     said = complaints.say(sentence, "zh")
-    left = re.sub(r"https?://\S+|\w+_seconds|[A-Z_]{2,}|openai|payload\w*|streaming|concurrency|token\w*|finish_reason|http_\dxx|timeout|reset|short_body|protocol"
-                  r"|refused|method|MiB|GiB|JSON|Python|Of Some Kind", "", said)
+    left = re.sub(r"https?://\S+|\w+_seconds|[A-Z_]{2,}|openai|payload\w*|streaming|concurrency|bytes|token\w*|finish_reason|http_\dxx|timeout"
+                  r"|reset|short_body|protocol|refused|method|MiB|GiB|JSON|Python|Of Some Kind", "", said)
     assert re.search("[\u4e00-\u9fff]", said) and not re.search("[A-Za-z]{3}", left), said
     return said
 
@@ -249,7 +250,8 @@ def test_announcements_and_refusals_can_be_said_in_chinese():
         chinese(note)
     for options in ({"concurrency": [0]}, {"concurrency": list(range(1, 60))}, {"requests": 600000, "concurrency": [1, 2]},
                     {"duration_seconds": 1800.0, "concurrency": [1, 2]}, {"payload": "x", "payload_bytes": 5}, {"method": "BREW"},
-                    {"payload": "x" * ((64 << 20) + 1)}, {"streaming": "openai", "method": "GET"}, {"streaming": "openai", "payload": "[1]"}):
+                    {"bytes": 99, "payload_bytes": 100}, {"payload": "x" * ((64 << 20) + 1)}, {"streaming": "openai", "method": "GET"},
+                    {"streaming": "openai", "payload": "[1]"}):
         with pytest.raises(ValueError) as caught:
             planned(**options)
         chinese(caught.value)
@@ -264,5 +266,6 @@ def test_notes_can_be_said_in_chinese():
         for note in request_benchmark.step_notes(dict(step, stopped=stopped, tokens_counted=counted), shared):
             chinese("10 at once: " + note)
     steps = [made(1, 0.3), made(10, 0.1)]
-    for note in [*request_benchmark._knee_notes(steps, 0.2, 0), "not tried after that: 50, 100 at once"]:
+    for note in [*request_benchmark._knee_notes(steps, 0.2, 0), "not tried after that: 50, 100 at once",
+                 "5 at once: not tried: the bytes that the test may move are used up"]:
         chinese(note)

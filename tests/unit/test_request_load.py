@@ -120,6 +120,30 @@ def test_an_open_loop_shows_the_queue_that_a_closed_one_hides():
     assert made["loop"] == "open" and any("requests arrive faster (80 a second) than they are answered" in note for note in made["notes"])
 
 
+def test_a_queue_in_the_service_is_seen_where_there_are_clients_enough():
+    with peer(slots=1) as url:
+        found = step(url + "/answer?delay_seconds=0.02", arrival_rate_per_second=80, requests=100, concurrency=[100], method="POST")
+    assert found["queue_grows"] is True and found["queue_wait_max_seconds"] < 0.3 and found["latency_max_seconds"] >= 0.7
+
+
+def test_a_slow_service_that_keeps_up_has_no_queue():
+    with peer() as url:
+        found = step(url + "/answer?delay_seconds=1", arrival_rate_per_second=80, requests=80, concurrency=[80], method="POST")
+    assert found["queue_grows"] is False and found["latency_p95_seconds"] < 1.3
+
+
+def queue(rate, service, count=400, irregular=True):
+    due = request_load.due_moments(count, rate, irregular)
+    return [(moment, wait + service) for moment, wait in zip(due, waits(due, service))]
+
+
+@pytest.mark.parametrize(("rho", "grows"), [(0.5, False), (0.8, False), (0.9, False), (1.2, True), (2, True)])
+def test_only_a_queue_without_end_grows(rho, grows):
+    assert request_benchmark.queue_grows(queue(rho / 0.01, 0.01)) is grows
+    assert request_benchmark.queue_grows(queue(rho / 0.01, 0.01, irregular=False)) is grows
+    assert request_benchmark.queue_grows(queue(rho / 0.01, 0.01, count=39)) is False
+
+
 def test_a_rate_that_can_be_served_has_no_queue():
     with peer(slots=1) as url:
         found = step(url + "/answer?delay_seconds=0.005", arrival_rate_per_second=50, requests=60, concurrency=[4], method="POST")
@@ -198,7 +222,10 @@ def test_time_ends_a_step_and_its_last_request_is_waited_for():
 def test_bytes_end_a_test():
     with scripted(lambda _number: OK) as server:
         made = load(server.url, requests=100, method="POST", payload_bytes=1000, bytes=10020, concurrency=[1, 2])
+        ended = load(server.url, requests=10, method="POST", payload_bytes=1000, bytes=10020, concurrency=[1, 2])
     assert made["steps"][0]["requests"] == 10 and made["steps"][0]["stopped"] == "bytes" and len(made["steps"]) == 1
+    # Used up to the last byte by a step that was whole.
+    assert len(ended["steps"]) == 1 and ended["steps"][0]["requests"] == 10
 
 
 def test_an_endless_answer_is_no_answer(monkeypatch):

@@ -33,8 +33,10 @@ LEAST_REQUESTS = 200
 METHODS = ("GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH")
 # The client itself is the limit when it keeps one core (Python runs one thread at a time) so busy.
 CLIENT_BUSY_FRACTION = 0.85
-# A queue that is this much longer in the last quarter of a step than in the second, and longer than a request takes, grows.
+# Of a queue that grows: latencies of the last quarter against those of the second, and how many wait at the end against half-way; and the
+# share of all requests that waits at the end.
 GROWTH_FACTOR = 1.5
+BACKLOG_FRACTION = 0.05
 _RANGES = {"requests": (1, MAX_REQUESTS), "duration_seconds": (0.1, MAX_SECONDS), "warm_up": (0, 10000),
            "payload_bytes": (0, MAX_PAYLOAD_BYTES), "arrival_rate_per_second": (0.001, 100000), "latency_slo_seconds": (1e-6, MAX_SECONDS),
            "timeout_seconds": (0.01, 600), "bytes": (1, MAX_BYTES), "max_tokens": (1, 100000)}
@@ -74,6 +76,8 @@ def plan(options):
                          "request), at most %d are allowed: fewer steps, or less duration_seconds or timeout_seconds"
                          % (seconds, len(steps), options["duration_seconds"], options["timeout_seconds"], MAX_SECONDS))
     _allow_descriptors(max(concurrency for concurrency, _count in steps))
+    if options["bytes"] < len(asked.body):
+        raise ValueError("bytes: one payload alone has %d, more than the %d that may be moved" % (len(asked.body), options["bytes"]))
     sent = min(requests * len(asked.body), options["bytes"])
     rate = options.get("arrival_rate_per_second")
     notes = ["%s %s: up to %d requests of %s each, %s at once%s" % (
@@ -194,6 +198,9 @@ def run(options, planned):
             hanging = step.run()
             left = step.bytes_left
             facts = _facts(step, facts)
+            if not _count(step) and not hanging:
+                notes.append("%d at once: not tried: the bytes that the test may move are used up" % concurrency)
+                break
             steps.append(summary(step, hanging))
             notes += ["%d at once: %s" % (concurrency, note) for note in step_notes(steps[-1], step)]
             if steps[-1]["stopped"] in ("errors", "queue", "bytes"):
@@ -211,7 +218,7 @@ def run(options, planned):
         "endpoint": http_connection.endpoint(asked.url), "method": asked.method, "payload_bytes": len(asked.body),
         "loop": "open" if rate else "closed", "arrivals": options.get("arrivals", "even") if rate else None,
         "steps": steps, "warm_up_requests": warmed, "knee_concurrency": knee,
-        "requests_per_second": max(step["requests_per_second"] * (1 - (step["error_fraction"] or 0)) for step in steps),
+        "requests_per_second": max(step["requests_per_second"] * (1 - step["error_fraction"]) for step in steps) if steps else None,
         "latency_slo_seconds": slo, "streaming": "openai" if asked.streaming else "none", "keep_alive": asked.keep_alive,
         "timeout_seconds": asked.timeout_seconds, "proxy": facts.get("proxy"), "tls": facts.get("tls"), "address": facts.get("address"),
         "local_time": local_time, "notes": notes,
@@ -265,21 +272,33 @@ def summary(step, hanging=0):
 
 
 def _queue(step):
-    """How long requests of an open loop waited for a free client, and whether that only grew."""
+    """How long requests of an open loop waited for a free client, and whether those that were due and not answered only became more."""
     if not step.rate:
         return {"queue_wait_p95_seconds": None, "queue_wait_max_seconds": None, "queue_grows": False}
-    pairs = sorted(pair for worker in step.workers for pair in zip(worker.numbers, worker.waits))
-    waits = [wait for _number, wait in pairs]
-    quarter = len(waits) // 4
-    grows = step.stopped == "queue"
-    if quarter >= 10 and not grows:
-        second, last = latency.mean(waits[quarter:2 * quarter]), latency.mean(waits[-quarter:])
-        # Waiting longer than a request takes means more than one is in the queue of each client.
-        service = (latency.mean(_joined(step, "latencies")) or 0) - latency.mean(waits)
-        grows = last > GROWTH_FACTOR * second and last > max(service, 0.01)
-    ordered = sorted(waits)
-    return {"queue_wait_p95_seconds": latency.quantile(ordered, 0.95), "queue_wait_max_seconds": ordered[-1] if ordered else None,
+    waits = sorted(_joined(step, "waits"))
+    answers = sorted(pair for worker in step.workers for pair in zip(worker.answered, worker.latencies))
+    grows = step.stopped == "queue" or queue_grows([(step.due[number], taken) for number, taken in answers])
+    return {"queue_wait_p95_seconds": latency.quantile(waits, 0.95), "queue_wait_max_seconds": waits[-1] if waits else None,
             "queue_grows": grows}
+
+
+def queue_grows(answers):
+    """Whether a queue grew to the end, with the clients or in the service: [(when it was due, latency)] in the order of arrival.
+
+    Both have to be seen: latencies that became longer (a slow service isn't one that falls behind), and more that wait (longer ones alone
+    may be chance, as in any queue).
+    """
+    quarter = len(answers) // 4
+    if quarter < 10:
+        return False
+    taken = [each for _due, each in answers]
+    longer = latency.mean(taken[-quarter:]) > GROWTH_FACTOR * latency.mean(taken[quarter:2 * quarter])
+
+    def waiting(moment):
+        return sum(due <= moment < due + each for due, each in answers)
+
+    half, end = waiting(answers[len(answers) // 2][0]), waiting(answers[-1][0])
+    return longer and end >= max(10, BACKLOG_FRACTION * len(answers)) and end > GROWTH_FACTOR * half
 
 
 def _tokens(step, seconds):

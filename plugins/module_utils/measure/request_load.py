@@ -118,14 +118,16 @@ class Step(object):
 
 
 class _Worker(object):
-    """One client and what it has seen. latencies: seconds of the requests that worked; waits: of all, in an open loop, how long they waited
-    for this client, with their numbers."""
+    """One client and what it has seen.
+
+    latencies: seconds of the requests that worked, answered: their numbers; waits: of all in an open loop, seconds until a client was free.
+    """
 
     def __init__(self, step):
         self.step = step
         self.client = Client(step.asked)
         self.latencies = array.array("d")
-        self.numbers, self.waits = array.array("L"), array.array("d")
+        self.answered, self.waits = array.array("L"), array.array("d")
         self.first_token, self.gaps, self.rates = array.array("d"), array.array("d"), array.array("d")
         self.tokens = self.tokens_from_usage = self.received = self.sent = 0
         self.errors, self.words = {}, {}
@@ -156,16 +158,15 @@ class _Worker(object):
                     return
                 now = clock()
             if step.rate:
-                self.numbers.append(number)
                 self.waits.append(now - due)
                 if now - due > step.asked.timeout_seconds:
                     # Nobody waits longer than that, and it has only been growing.
                     step.stop("queue")
                     self._fail("timeout", "it was due for longer than a request may take, with no connection free")
                     return
-            self._ask(due if step.rate else now, now)
+            self._ask(number, due if step.rate else now, now)
 
-    def _ask(self, since, now):
+    def _ask(self, number, since, now):
         try:
             self.client.ask(now + self.step.asked.timeout_seconds)
         except ERRORS as error:
@@ -175,6 +176,7 @@ class _Worker(object):
         else:
             self.ended = time.monotonic()
             self.latencies.append(self.ended - since)
+            self.answered.append(number)
             self._tokens(since)
         self.opened = self.client.opened or self.opened
         self.sent += len(self.step.asked.body)
