@@ -101,6 +101,31 @@ async function sorting(browser) {
   await page.close();
 }
 
+/** Maps of links: a cell says its figures below the table to a pointer and to the arrow keys, which stay inside the table. */
+async function linkMap(browser) {
+  const { page } = await openReport(browser, url);
+  const section = await page.$("#links .map");
+  if (section) {
+    const hint = await page.$eval("#links .readout", (readout) => readout.textContent);
+    await page.focus("#links .mapped .scroll");
+    const steps = [];
+    for (const key of ["ArrowDown", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft", "ArrowUp"]) {
+      await page.keyboard.press(key);
+      steps.push(await page.evaluate(() => [document.activeElement.parentElement.rowIndex, document.activeElement.cellIndex, document.querySelector("#links .readout").textContent]));
+    }
+    const places = steps.map(([row, column]) => `${row},${column}`).join(" ");
+    must(places === "1,1 1,2 2,2 2,1 2,1 1,1", "arrow keys in the map go to " + places);
+    must(steps[0][2] === hint, "the cell of a host with itself says " + steps[0][2]);
+    const names = await page.$$eval("#links .map tbody th", (heads) => heads.slice(0, 2).map((head) => head.textContent));
+    must(steps[1][2].startsWith(`${names[0]} → ${names[1]}: `) && /\d/.test(steps[1][2]), "a focused cell says " + steps[1][2]);
+    const cell = await page.$("#links .map tbody tr:nth-child(2) td:nth-child(2)");
+    await cell.hover();
+    must((await page.$eval("#links .readout", (readout) => readout.textContent)).startsWith(`${names[1]} → ${names[0]}: `), "a cell under the pointer says nothing");
+    must(await page.$$eval("#links .map [tabindex]", (cells) => cells.length) === 1, "more than one cell of a map is a stop of the keyboard");
+  }
+  await page.close();
+}
+
 async function withoutScript(browser) {
   const { page } = await openReport(browser, url, { script: false });
   const rows = await page.$$eval(".matrix tbody tr", (all) => all.filter((row) => row.getClientRects().length).length);
@@ -123,6 +148,7 @@ await withBrowser(async (browser) => {
   await firstScreen(browser);
   await finding(browser);
   await sorting(browser);
+  await linkMap(browser);
   await withoutScript(browser);
   await hostileText(browser);
 });

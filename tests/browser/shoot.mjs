@@ -35,6 +35,7 @@ await withBrowser(async (browser) => {
           await first.evaluate((element) => element.scrollIntoView());
           await page.screenshot({ path: join(out, `${name}-${label}-host.png`) });
         }
+        await (await page.$("#links"))?.screenshot({ path: join(out, `${name}-${label}-links.png`) });
         await page.evaluate(() => document.querySelector(".below > .charts")?.scrollIntoView());
         await page.screenshot({ path: join(out, `${name}-${label}-charts.png`) });
       }

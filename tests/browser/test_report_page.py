@@ -25,6 +25,7 @@ if "ansible_collections.trainops.gpu_audit" not in sys.modules:
 
 import fleet_maker  # noqa: E402
 import measured_samples  # noqa: E402
+import network_samples  # noqa: E402
 import report_samples  # noqa: E402
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer  # noqa: E402
 
@@ -67,6 +68,14 @@ def test_a_judged_fleet(node, tmp_path, hosts, language):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_measured_fleet(node, tmp_path, language):
     report, documents, inputs = measured_samples.report(measured_samples.page(), language)
+    renderer.render(report, tmp_path, language, ("html",), documents, inputs=inputs)
+    check(node, tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("kind, language", [("page", "zh"), ("pairs of 16", "en"), ("pairs of 64", "en")])
+def test_a_fleet_whose_network_was_measured(node, tmp_path, kind, language):
+    pairs = network_samples.page() if kind == "page" else network_samples.fleet(int(kind.split()[-1]), {"gpu11": 0.3}, mode="mesh")
+    report, documents, inputs = measured_samples.report(pairs, language)
     renderer.render(report, tmp_path, language, ("html",), documents, inputs=inputs)
     check(node, tmp_path / "report.html")
 

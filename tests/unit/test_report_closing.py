@@ -273,7 +273,7 @@ def test_no_text_of_a_chart_lies_on_a_line_or_another_text(pair, language):
         ]
         boxes = []
         for left, bottom, anchor, words in texts:
-            width = charts._width(words) * 11.5 / 12
+            width = charts.text_width(words) * 11.5 / 12
             left -= {"end": width, "middle": width / 2}.get(anchor, 0)
             boxes.append((left, bottom - 9, left + width, bottom + 1))
         for number, (left, top, right, bottom) in enumerate(boxes):

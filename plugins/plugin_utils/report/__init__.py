@@ -32,8 +32,8 @@ def render(report, run_directory, language, formats=ALL, documents=None, hide_se
     view = View(report, language)
     writers = {
         "html": lambda: html.pieces(view, documents, inputs, hide_serials),
-        "csv": lambda: csv_report.pieces(view),
-        "markdown": lambda: markdown.pieces(view, documents),
+        "csv": lambda: csv_report.pieces(view, documents, inputs),
+        "markdown": lambda: markdown.pieces(view, documents, inputs),
         "junit": lambda: junit.pieces(view),
         "prometheus": lambda: prometheus.pieces(view),
     }

@@ -111,7 +111,7 @@ def _binned(counts, view, edges, suffix):
 def bars(title, rows):
     """Horizontal bars: [(label, count, muted)] -> SVG with its numbers as text, readable without seeing the bars."""
     step, width, behind = 22, 340, 48
-    start = min(160, max((_width(label) for label, _count, _muted in rows), default=0)) + 12
+    start = min(160, max((text_width(label) for label, _count, _muted in rows), default=0)) + 12
     most = max((count for _label, count, _muted in rows), default=0) or 1
     said = "; ".join(f"{label}: {count}" for label, count, _muted in rows)
     out = [f'<svg class="chart" viewBox="0 0 {width} {step * len(rows)}" role="img" aria-label="{for_html(title + ": " + said)}">']
@@ -129,16 +129,16 @@ def bars(title, rows):
     return "".join(out) + "</svg>"
 
 
-def _width(text):
+def text_width(text):
     """About how many pixels a text takes at 12 px; Chinese characters are square."""
     return sum(12.5 if ord(character) > 0x2E7F else 7.2 for character in text)
 
 
 def _fitted(label, room=160):
     """The label cut to `room` pixels."""
-    if _width(label) <= room:
+    if text_width(label) <= room:
         return label
-    while label and _width(label) > room - 12:
+    while label and text_width(label) > room - 12:
         label = label[:-1]
     return label + "…"
 

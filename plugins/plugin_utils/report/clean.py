@@ -38,6 +38,11 @@ def display(value, limit=TEXT_LIMIT):
     return text + mark
 
 
+def natural(name):
+    """Sorts gpu9 before gpu10."""
+    return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in re.split(r"(\d{1,15})", name) if part]
+
+
 def fingerprint(text):
     """Eight hexadecimal digits that tell two long or odd strings apart."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -40,13 +40,13 @@ def _is_measured(host):
     return any(name.startswith("workload.") or name in (PEAK, _STORAGE_READ) for name in names)
 
 
-def newest(document, module):
-    """The newest measurement of a module that has a result; documents are trusted no further than being maps."""
+def newest(document, module, matches=lambda result: True):
+    """The newest measurement of a module that has a result, one that `matches`; documents are trusted no further than being maps."""
     entries = (document or {}).get("measurements")
     found = [
         entry
         for entry in (entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict) and entry.get("module") == module and isinstance(entry.get("result"), dict)
+        if isinstance(entry, dict) and entry.get("module") == module and isinstance(entry.get("result"), dict) and matches(entry["result"])
     ]
     return max(found, key=lambda entry: str(entry.get("finished")), default=None)
 
@@ -90,16 +90,21 @@ def _beside(view, host, name, probe, storage):
     return _storage_rate(view, host, storage) if name == FIELDS[3][1] else ""
 
 
-def _card(view, host, probe, storage):
-    rows = ""
-    for title, shown, said, status in record(view, host, probe, storage):
+def cells(rows):
+    """The figures of a record as a list: rows as record() gives them."""
+    html = ""
+    for title, shown, said, status in rows:
         mark = f'<span class="m {status}" aria-hidden="true"></span>' if status in ("pass", "warn", "fail", "unknown") else ""
         small = f"<small>{for_html(said, 400)}</small>" if said else ""
-        rows += f"<div><dt>{for_html(title)}</dt><dd>{mark}<b>{for_html(shown, 80)}</b>{small}</dd></div>"
+        html += f"<div><dt>{for_html(title)}</dt><dd>{mark}<b>{for_html(shown, 80)}</b>{small}</dd></div>"
+    return f"<dl>{html}</dl>"
+
+
+def _card(view, host, probe, storage):
     how = "" if _is_probed(host, probe) else f'<p class="quiet">{for_html(view.text("closing_how"))}</p>'
     return (
-        f'<section class="closing"><h4>{for_html(view.text("closing_title"))}</h4><dl>{rows}</dl>'
-        f'<p class="quiet">{_taken(view, probe, storage)}</p>{how}</section>'
+        f'<section class="closing"><h4>{for_html(view.text("closing_title"))}</h4>{cells(record(view, host, probe, storage))}'
+        f'<p class="quiet">{taken(probe, storage)}</p>{how}</section>'
     )
 
 
@@ -134,10 +139,10 @@ def _storage_rate(view, host, storage):
     return view.text("listed", name=shown, note=("，" if view.language == "zh" else ", ").join(words)) if words else shown
 
 
-def _taken(view, probe, storage):
-    """What the record is made from, and when it was taken."""
+def taken(*measurements):
+    """What a record is made from, and when it was taken; None stands for one that there isn't."""
     said = []
-    for entry in (probe, storage):
+    for entry in measurements:
         if entry is not None:
             moment = str(entry.get("finished") or "").replace("T", " ").replace("Z", " UTC")
             what = " ".join(str(part) for part in (entry.get("module"), entry.get("target")) if part)

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """report.csv: a row a host and check, for a spreadsheet. A host that was never judged has one row that says why.
 
+A figure of a network measurement that no check judges has a row too: the metric stands where a check's name does, and the status is empty.
+
 UTF-8 with a byte order mark (Excel reads Chinese only so); a text that a spreadsheet would run as a formula gets a leading
 apostrophe (OWASP, CSV injection). Numbers stay numbers, with their unit in a column of their own.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 
+from . import network_record
 from .clean import display, is_number
 
 COLUMNS = (
@@ -32,8 +35,8 @@ COLUMNS = (
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
-def pieces(view):
-    """The text of the file, a few rows at a time."""
+def pieces(view, documents=None, inputs=None):
+    """The text of the file, a few rows at a time. `documents` and `inputs` are functions: host name -> its document or None."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
     buffer.write("\ufeff")
@@ -62,7 +65,14 @@ def pieces(view):
                     _text(view.sources(finding, check)),
                 ]
             )
-        if not findings:
+        judged = {check.metric for check, _finding in findings}
+        form = ((inputs(host.get("name")) if inputs else None) or {}).get("workload")
+        figures = network_record.figures(view, host, documents(host.get("name")) if documents else None, form)
+        for metric, title, value, unit, said in figures:
+            if metric not in judged:
+                row = ["network", metric, _text(title), "", _value(value), "", unit, _text(said), "", ""]
+                writer.writerow(first + row)
+        if not findings and not figures:
             writer.writerow(first + ["", "", "", "", "", "", "", _text(view.reason(host)), "", ""])
         yield buffer.getvalue()
         buffer.seek(0)

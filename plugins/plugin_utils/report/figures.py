@@ -19,6 +19,15 @@ def link_rate(bits):
     return f"{numbers.format_number(size)} {_RATES[index]}"
 
 
+def short_time(seconds, language):
+    """Seconds of an answer: three figures in milliseconds below one second; None is a dash."""
+    if seconds is None:
+        return "–"
+    if seconds >= 0.9995:
+        return numbers.format_duration(seconds, language)
+    return f"{float(f'{seconds * 1000:.3g}'):g} ms"
+
+
 def human(value, unit, language):
     """A value with its unit, for reading. Lists are joined, maps written out; None is a dash."""
     unit = (unit or "").lower()

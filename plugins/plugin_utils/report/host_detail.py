@@ -8,7 +8,7 @@ Gives finished, escaped HTML; the page holds it as it is (small fleets) or packe
 from __future__ import annotations
 
 from .. import numbers, workload
-from . import closing
+from . import closing, network_charts
 from .clean import for_html, pick
 from .figures import exact, human
 from .view import FIVE, item_text, status_text
@@ -23,6 +23,7 @@ def fragment(view, host, document, inputs):
         _errors(view, host),
         _checklist(view, host),
         closing.fragment(view, host, document, (inputs or {}).get("workload")),
+        network_charts.fragment(view, host, document, (inputs or {}).get("workload")),
         _findings(view, host, (document or {}).get("facts")),
         _form(view, host, inputs),
     ]

@@ -19,8 +19,8 @@ import zlib
 import jinja2
 from markupsafe import Markup
 
-from . import charts, host_detail, marks
-from .clean import display, for_html, json_for_script, pick
+from . import charts, host_detail, link_map, marks
+from .clean import display, for_html, json_for_script, natural, pick
 from .view import (
     STATUSES,
     VERDICTS,
@@ -84,8 +84,8 @@ def pieces(view, documents=None, inputs=None, hide_serials=False):
     """The text of the page, piece by piece. `documents` and `inputs` are functions: host name -> document or None."""
     hosts = view.report["hosts"]
     small = len(hosts) <= SMALL_FLEET
-    order = sorted(range(len(hosts)), key=lambda index: (verdict_rank(hosts[index].get("verdict")), _natural(view.names[index]), index))
-    spread = charts.Distributions(view)
+    order = sorted(range(len(hosts)), key=lambda index: (verdict_rank(hosts[index].get("verdict")), natural(view.names[index]), index))
+    spread, links = charts.Distributions(view), link_map.FleetLinks(view)
     bodies, packed, room = {}, [""] * len(hosts), PACKED_LIMIT_CHARACTERS
     for index, host in enumerate(hosts):
         document = documents(host.get("name")) if documents else None
@@ -95,6 +95,7 @@ def pieces(view, documents=None, inputs=None, hide_serials=False):
         body = host_detail.fragment(view, host, document, form)
         facts = (document or {}).get("facts")
         spread.add(host, facts)
+        links.add(index, host, document)
         line = _packed_facts(document, hide_serials) if facts else "-"
         if len(line) > room:
             line = "+"
@@ -135,6 +136,7 @@ def pieces(view, documents=None, inputs=None, hide_serials=False):
         bodies=bodies,
         statuses=[(status, status_text(view.language, status)) for status in STATUSES],
         charts=[(title, Markup(svg)) for title, svg in spread.charts()],
+        links=Markup(links.html()),
         index=Markup(json_for_script(_index(view, order, cause_lines + open_lines))),
         packed=Markup("\n".join(packed)),
         small=small,
@@ -158,11 +160,6 @@ def _asset(name):
 def _hash(text):
     """The source expression of an inline block: https://www.w3.org/TR/CSP3/#grammardef-hash-source"""
     return Markup("'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode() + "'")
-
-
-def _natural(name):
-    """Sorts gpu9 before gpu10."""
-    return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in re.split(r"(\d{1,15})", name) if part]
 
 
 def _policies(run):

@@ -1,16 +1,21 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Inline SVG of measured figures: fractions over time, fractions over numbers of GPUs, rates against a need.
+"""Inline SVG of measured figures: fractions over time, fractions over numbers of GPUs, rates against a need, latencies, transfers.
 
 No text stands where a line may run: limits are named at the right edge, values under the axis or above their bar.
 """
 
 from __future__ import annotations
 
+import math
+
+from .charts import text_width
 from .clean import for_html
 
 WIDTH, HEIGHT = 380, 160
 _LEFT, _TOP, _BOTTOM = 42, 8, 138
+# Room for a rate beside the axis.
+WIDE_LEFT = 72
 # A slice of the time is drawn by its lowest and highest sample: a short peak is never thinned away.
 SLICES = 75
 MOST_COUNTS = 8
@@ -92,6 +97,105 @@ def against(title, rows, need, said=""):
     return "".join(parts) + "</svg>"
 
 
+def latencies(title, columns, lines, ticks, limit=None, knee=None, axis_label="", said=""):
+    """Latencies against load, load on a logarithmic axis.
+
+    columns: [(load above 0, label, words below it or "")], ascending; lines: [(class, [seconds or None of each column])]; ticks: [(value, label)]
+    from the lowest to the highest; where the lowest isn't 0 the axis is logarithmic; limit: (value, label); knee: the load up to which it holds.
+    """
+    plot = _ValuePlot(ticks, [("fail", *limit)] if limit else [], WIDE_LEFT)
+    low, high = math.log(columns[0][0]), math.log(columns[-1][0])
+
+    def place(load):
+        share = (math.log(load) - low) / (high - low) if high > low else 0.5
+        return plot.left + 14 + (plot.width - 28) * min(max(share, 0.0), 1.0)
+
+    places = [place(load) for load, _label, _words in columns]
+    parts = [_open(title, said, HEIGHT + 18), plot.grid()]
+    if knee:
+        left = place(knee)
+        parts.append(f'<line class="knee" x1="{left:.1f}" x2="{left:.1f}" y1="{_TOP}" y2="{_BOTTOM}"/>')
+    for kind, values in lines:
+        for segment in _runs(values):
+            shown = [(places[index], plot.height(values[index])) for index in segment]
+            parts.append(f'<polyline class="line {kind}" points="{_points(shown if len(shown) > 1 else shown * 2)}"/>')
+        parts += [
+            f'<circle class="dot" cx="{places[index]:.1f}" cy="{plot.height(value):.1f}" r="2.5"/>'
+            for index, value in enumerate(values)
+            if value is not None
+        ]
+    parts.append(f'<text class="axis" x="0" y="{_BOTTOM + 20}">{for_html(axis_label, 12)}</text>')
+    parts += _column_names(columns, places)
+    return "".join(parts) + "</svg>"
+
+
+def _column_names(columns, places):
+    """The names under the columns, where two would touch only one of them; a cross and its words where a column has any."""
+    parts, free, free_below = [], WIDE_LEFT - 12.0, 0.0
+    last = len(columns) - 1
+    for number, ((_load, label, words), left) in enumerate(zip(columns, places)):
+        half = text_width(label) / 2
+        fits = left - half > free and (number == last or left + half < places[last] - text_width(columns[last][1]) / 2 - 4)
+        if fits or number == last and left - half > free:
+            parts.append(f'<text class="axis" x="{left:.1f}" y="{_BOTTOM + 20}" text-anchor="middle">{for_html(label, 12)}</text>')
+            free = left + half + 4
+        if words:
+            parts.append(_cross(left, _BOTTOM))
+            half = text_width(words) / 2
+            left = min(left, WIDTH - half)
+            if left - half > free_below:
+                parts.append(f'<text class="count bad" x="{left:.1f}" y="{_BOTTOM + 36}" text-anchor="middle">{for_html(words, 20)}</text>')
+                free_below = left + half + 4
+    return parts
+
+
+def transfers(title, segments, ticks, limits=(), end_label="", said=""):
+    """Rates over time, attempt after attempt: [(label, [rate or None of each second], whether it failed)]; limits: [(class, rate, label)]."""
+    plot = _ValuePlot(ticks, limits, WIDE_LEFT)
+    total = sum(max(1, len(series)) for _label, series, _failed in segments)
+    # A short attempt beside a long one keeps room for its name.
+    shares = [max(max(1, len(series)) / total, 0.6 / len(segments)) for _label, series, _failed in segments]
+    gap = 6
+    room = plot.width - gap * (len(segments) - 1)
+    parts, left = [_open(title, said), plot.grid()], float(plot.left)
+    for number, ((label, series, failed), share) in enumerate(zip(segments, shares)):
+        width = room * share / sum(shares)
+        if number:
+            parts.append(f'<line class="grid" x1="{left - gap / 2:.1f}" x2="{left - gap / 2:.1f}" y1="{_TOP}" y2="{_BOTTOM}"/>')
+        for segment in _slices(series):
+            shown = [(left + width * (index + 0.5) / len(series), plot.height(series[index])) for index in segment]
+            # A single second is as wide as its place.
+            shown = _straight(shown) if len(shown) > 1 else [(left + 2, shown[0][1]), (left + width - 2, shown[0][1])]
+            parts.append(f'<polyline class="line" points="{_points(shown)}"/>')
+        if failed:
+            parts.append(_cross(left + width - 5, _BOTTOM))
+        if text_width(label) < width:
+            parts.append(f'<text class="axis" x="{left + width / 2:.1f}" y="{_BOTTOM + 18}" text-anchor="middle">{for_html(label, 12)}</text>')
+        left += width + gap
+    if end_label:
+        parts.append(f'<text class="axis" x="0" y="{_BOTTOM + 18}">{for_html(end_label, 12)}</text>')
+    return "".join(parts) + "</svg>"
+
+
+def _cross(left, top):
+    return f'<path class="cross" d="M{left - 4:.1f} {top - 4:.1f}l8 8m0 -8l-8 8"/>'
+
+
+def round_ticks(top, unit=1.0, low=0.0):
+    """Round values from 0 to at least `top`, at most five, in steps of 1, 2 or 5 of a power of ten units.
+
+    With `low` above 0: powers of ten around low and top, for a logarithmic axis.
+    """
+    if low > 0:
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(top))
+        step = max(1, math.ceil((last - first) / 4))
+        return [10.0**power for power in range(first, last + step, step)]
+    scaled = top / unit
+    power = 10.0 ** math.floor(math.log10(scaled / 4))
+    step = next(factor * power for factor in (1, 2, 5, 10) if 4 * factor * power >= scaled * 0.999999)
+    return [number * step * unit for number in range(math.ceil(scaled / step - 1e-6) + 1)]
+
+
 class _Plot:
     """The place of a plot: fractions up to `top`, room at the right for the names of its limits."""
 
@@ -122,6 +226,54 @@ class _Plot:
                 f'<text class="axis" x="{self.right + 4}" y="{before + 4:.1f}">{for_html(label, 20)}</text>'
             )
         return "".join(parts)
+
+
+class _ValuePlot:
+    """The place of a plot of values with a unit: `ticks` [(value, label)], room at the right for the names of its limits."""
+
+    def __init__(self, ticks_shown, limits, left):
+        self.ticks, self.limits = ticks_shown, [limit for limit in limits if ticks_shown[0][0] <= limit[1] <= ticks_shown[-1][0]]
+        self.log = ticks_shown[0][0] > 0
+        names = max((text_width(label) for _kind, _value, label in self.limits), default=0)
+        self.left, self.right = left, WIDTH - (round(names) + 6)
+        self.width = self.right - self.left
+
+    def height(self, value):
+        """Where a value lies; what is beyond the ticks stays at the edge."""
+        low, high = self.ticks[0][0], self.ticks[-1][0]
+        value = min(max(value, low), high)
+        share = math.log(value / low) / math.log(high / low) if self.log else value / high
+        return _BOTTOM - (_BOTTOM - _TOP) * share
+
+    def grid(self):
+        """Lines at the ticks with their names at the left, at the limits with their names at the right, apart from each other."""
+        parts = []
+        for value, label in self.ticks:
+            top = self.height(value)
+            parts.append(
+                f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{top:.1f}" y2="{top:.1f}"/>'
+                f'<text class="axis" x="{self.left - 6}" y="{top + 4:.1f}" text-anchor="end">{for_html(label, 20)}</text>'
+            )
+        before = -_APART
+        for kind, value, label in sorted(self.limits, key=lambda limit: -limit[1]):
+            top = self.height(value)
+            before = max(top, before + _APART)
+            parts.append(
+                f'<line class="limit {kind}" x1="{self.left}" x2="{self.right}" y1="{top:.1f}" y2="{top:.1f}"/>'
+                f'<text class="axis" x="{self.right + 4}" y="{before + 4:.1f}">{for_html(label, 20)}</text>'
+            )
+        return "".join(parts)
+
+
+def _runs(values):
+    """The indexes of the values, gaps apart."""
+    runs, current = [], []
+    for index, value in enumerate(values):
+        if value is None:
+            runs, current = runs + ([current] if current else []), []
+        else:
+            current.append(index)
+    return runs + ([current] if current else [])
 
 
 def _chunks(count):

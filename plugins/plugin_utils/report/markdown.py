@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from . import closing
+from . import closing, network_record
 from .clean import display, pick
 from .figures import human
 from .view import VERDICTS, causes, counts, item_text, status_text, unanswered, verdict_text
@@ -36,8 +36,8 @@ def code(value, limit=400, cell=False):
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def pieces(view, documents=None):
-    """The text of the file, a section at a time. `documents` is a function: host name -> host document or None."""
+def pieces(view, documents=None, inputs=None):
+    """The text of the file, a section at a time. `documents` and `inputs` are functions: host name -> its document or None."""
     report, text = view.report, view.text
     run, summary = report["run"], report.get("summary") or {}
     yield f"# {text('title')}\n\n**{plain(pick(report.get('headline'), view.language), 1000)}**\n\n"
@@ -51,6 +51,7 @@ def pieces(view, documents=None):
     yield from _unanswered(view)
     yield from _matrix(view)
     yield from _records(view, documents)
+    yield from _network(view, documents, inputs)
     yield from _findings(view)
 
 
@@ -123,6 +124,25 @@ def _records(view, documents):
             if finding.get("status") == "pass" and view.message(finding):
                 yield f"  - {MARKS['pass']} {plain(view.text('named', name=check.title, said=view.message(finding)))}\n"
     if any(record for _name, _host, record in records):
+        yield "\n"
+
+
+def _network(view, documents, inputs):
+    """Of a small fleet: the network record of each host that has one."""
+    if len(view.names) > SMALL_FLEET or not documents:
+        return
+    begun = False
+    for name, host in zip(view.names, view.report["hosts"]):
+        measured = network_record.Measured(documents(host.get("name")))
+        form = ((inputs(host.get("name")) if inputs else None) or {}).get("workload")
+        rows = network_record.record(view, host, measured, form)
+        if rows:
+            yield ("" if begun else f"## {view.text('md_network')}\n\n") + f"- {code(name)}\n"
+            begun = True
+        for title, shown, more, status in rows:
+            mark = MARKS.get(status, "")
+            yield f"  - {mark + ' ' if mark else ''}{plain(title)}{view.text('colon')}**{plain(shown)}**{' · ' + plain(more) if more else ''}\n"
+    if begun:
         yield "\n"
 
 

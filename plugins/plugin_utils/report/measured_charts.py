@@ -25,11 +25,12 @@ _MOST_TIMES = 200_000
 def figures(view, host, probe, storage, form):
     """The HTML of every chart that there is something to draw for; "" for none. `probe` and `storage` are measurements or None."""
     drawn = [*_over_time(view, host, probe), _need(view, host, storage), _efficiency(view, host, probe, form)]
-    html = "".join(_figure(*chart) for chart in drawn if chart)
+    html = "".join(figure(*chart) for chart in drawn if chart)
     return f'<div class="charts plots">{html}</div>' if html else ""
 
 
-def _figure(title, svg, key):
+def figure(title, svg, key):
+    """A chart with its title and its key in words: [(class of the mark, text)]."""
     lines = "".join(f'<li><span class="k {kind}" aria-hidden="true"></span>{for_html(_joined(text), 300)}</li>' for kind, text in key)
     return f'<figure><figcaption>{for_html(title)}</figcaption><div class="plot">{svg}<ul class="key">{lines}</ul></div></figure>'
 

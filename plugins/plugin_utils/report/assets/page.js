@@ -296,6 +296,37 @@
     setTimeout(() => { button.textContent = T.copy; }, 2000);
   };
 
+  // ---- the maps of links: a cell's figures are said below the table; arrow keys move from cell to cell
+  const sayCell = (cell) => {
+    const readout = cell.closest(".mapped").querySelector(".readout"), table = cell.closest("table");
+    if (!readout.dataset.hint) readout.dataset.hint = readout.textContent;
+    const column = table.tHead.rows[0].cells[cell.cellIndex].querySelector("i").textContent;
+    const said = cell.classList.contains("qs") ? readout.dataset.hint : cell.parentElement.cells[0].textContent + " → " + column + ": " + cell.textContent.trim();
+    if (readout.textContent !== said) readout.textContent = said;
+  };
+  const mapCell = (event) => (event.target.closest ? event.target.closest(".map td") : null);
+  const keyed = (table) => table.querySelector('td[tabindex="0"]');
+  document.addEventListener("pointerover", (event) => { const cell = mapCell(event); if (cell) sayCell(cell); });
+  document.addEventListener("focusin", (event) => { const cell = mapCell(event); if (cell) sayCell(cell); });
+  document.addEventListener("click", (event) => { const cell = mapCell(event); if (cell) focusCell(cell); });
+  const focusCell = (cell) => {
+    const before = keyed(cell.closest("table"));
+    if (before) before.removeAttribute("tabindex");
+    cell.tabIndex = 0;
+    cell.focus({ preventScroll: true });
+    cell.scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  document.addEventListener("keydown", (event) => {
+    const move = moves[event.key], mapped = event.target.closest && event.target.closest(".mapped");
+    if (!move || !mapped || event.altKey || event.ctrlKey || event.metaKey) return;
+    const table = mapped.querySelector(".map"), cell = mapCell(event);
+    const [row, column] = cell ? [cell.parentElement.rowIndex + move[0], cell.cellIndex + move[1]] : [1, 1];
+    const next = row >= 1 && column >= 1 && table.rows[row] && table.rows[row].cells[column];
+    event.preventDefault();
+    if (next) focusCell(next);
+  });
+
   // ---- how long ago, by this browser's clock, beside the absolute time
   const relative = new Intl.RelativeTimeFormat(data.language, { numeric: "always", style: "short" });
   const ago = (moment) => {

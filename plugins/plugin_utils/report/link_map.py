@@ -1,0 +1,409 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The links between the hosts of a fleet as a table whose cells are coloured: who sends how fast to whom, and in words whose fault it is.
+
+Every pair comes from the lists of its two hosts and counts once: what a host sends is its own word, what its partner received only where it has none.
+Shades go from light to dark as well as from blue to brown; every cell holds its figures as text.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+
+from ..link_judging import CERTAINLY_SLOW, upper_median
+from . import charts, closing
+from .clean import display, for_html, natural
+from .figures import human, link_rate
+from .measured_charts import moment
+from .network_record import LINKS, TRANSFER, amount, bits, count, joined, maps, percent, rate_of, share_words
+
+# Up to so many hosts stand against each other; up to so many with the figure in sight, and so many with the rate too.
+MOST_HOSTS, MOST_READABLE, MOST_WITH_RATE = 64, 16, 4
+MOST_LISTED, MOST_NAMED, MOST_FAILED = 20, 5, 5
+# From these shares of what it should be on, a pair has the next lighter shade.
+EDGES = (0.3, 0.5, 0.7, 0.9)
+# Where a report's policy doesn't judge links: what the role's policy has.
+LINE_FLOOR = 0.9
+_METRICS = {
+    "line_rate": ("network.link_fraction_of_line_rate", "network.link_floor_ratio"),
+    "group": ("network.link_fraction_of_group_median",),
+}
+_FASTEST = 1e14
+_MOST_PAIRS = 4096
+
+Cell = collections.namedtuple("Cell", "rate share retransmits error")
+
+
+class FleetLinks:
+    """The link tests of one fleet, filled a host at a time: `add(index, host entry, host document or None)`; `html()` once."""
+
+    def __init__(self, view):
+        self.view = view
+        self.index = {}
+        for number, host in enumerate(view.report["hosts"]):
+            self.index.setdefault(host.get("name"), number)
+        self.results, self.seen, self.together, self.times, self.sessions = {}, {}, [], [], set()
+
+    def add(self, index, host, document):
+        """Takes in what a host's document holds."""
+        download = closing.newest(document, TRANSFER, lambda result: result.get("direction") == "download" and count(result, "hosts_at_once") > 1)
+        if download is not None and rate_of(download) is not None:
+            self.together.append((rate_of(download), index, count(download["result"], "hosts_at_once")))
+        measurement = closing.newest(document, LINKS)
+        if measurement is None:
+            return
+        result = measurement["result"]
+        self.results[index] = dict({key: value for key, value in result.items() if key != "pairs"}, slow=_is_slow(self.view, host, result))
+        self.times.append(str(measurement.get("finished")))
+        options = measurement.get("options") if isinstance(measurement.get("options"), dict) else {}
+        self.sessions.add(str(options.get("session")))
+        for peer, sends, receives, pair in pairs_of(result):
+            other = self.index.get(peer)
+            if other is None or other == index:
+                continue
+            self._note(index, other, sends, pair, own=True)
+            self._note(other, index, receives, pair, own=False)
+
+    def _note(self, sender, receiver, rate, pair, own):
+        """One direction of a pair; the sender's own word goes before its partner's."""
+        known = self.seen.get((sender, receiver))
+        # A pair that was tested twice has its better test: a test that failed hides none that didn't.
+        rank = (rate is not None, own)
+        if known is None or rank > known[0]:
+            retransmits = amount(pair, "retransmits") if own else None
+            self.seen[sender, receiver] = (rank, rate, retransmits, _error(pair))
+
+    def html(self):
+        """The section's content; "" where no link was tested and no data moved to several hosts at once."""
+        parts = [self._together()]
+        if self.seen or self.results:
+            parts += [self._words(), self._map() if len(self._hosts()) <= MOST_HOSTS else self._spread(), self._list()]
+        return "".join(part for part in parts if part)
+
+    # ------------------------------------------------------------------ words
+
+    def _hosts(self):
+        """The hosts that any pair names, by name."""
+        found = set(self.results).union(*self.seen) if self.seen else set(self.results)
+        return sorted(found, key=lambda index: (natural(self.view.names[index]), index))
+
+    def _name(self, index):
+        return f'<a href="#h{index}">{for_html(self.view.names[index])}</a>'
+
+    def _figure(self, index):
+        """receives 95 Mbit/s; 9.5 % of the line rate of 1 Gbit/s"""
+        result = self.results[index]
+        rate, way = amount(result, "bytes_per_second"), result.get("slower_direction")
+        shown = "" if rate is None else self.view.text("net_" + (way if way in ("send", "receive") else "both"), rate=bits(rate))
+        return joined(self.view, [shown, share_words(self.view, dict(result, undecided_with=None))])
+
+    def _words(self):
+        """Who is slow and who isn't, which pairs failed, and when and how it was tested."""
+        view, said = self.view, []
+        undecided = self._undecided()
+        doubtful = {index for pair in undecided for index in pair}
+        slow = sorted((index for index, result in self.results.items() if result["slow"] and index not in doubtful), key=self._rank)
+        for index in slow[:MOST_NAMED]:
+            said.append(self._line("fail", view.text("map_slow", figure=self._figure(index)), self._name(index)))
+        if len(slow) > MOST_NAMED:
+            said.append(self._line("fail", view.text("map_slow_more", n=len(slow) - MOST_NAMED)))
+        if slow:
+            said.append(self._line("", view.text("map_partners", n=len(slow))))
+        for one, other in undecided[:MOST_NAMED]:
+            names = view.text("map_and", one=self._name(one), other=self._name(other))
+            said.append(self._line("unknown", view.text("map_undecided"), names))
+        judged = [index for index, result in self.results.items() if result["slow"] is not None and index not in doubtful]
+        if judged and not slow:
+            slowest = min(judged, key=self._rank)
+            said.append(self._line("pass", view.text("map_fine", figure=self._figure(slowest)), self._name(slowest)))
+        said += self._failures()
+        return f'<ul class="found">{"".join(said)}</ul><p class="quiet">{self._taken()}</p>'
+
+    def _line(self, kind, text, name=""):
+        """A sentence with its mark; `name` is HTML and stands before the text."""
+        mark = f'<span class="m {kind}" aria-hidden="true"></span>' if kind else ""
+        return f"<li>{mark}{'<b>' + name + '</b> ' if name else ''}{for_html(text, 600)}</li>"
+
+    def _rank(self, index):
+        """Slowest first, by what a host is judged by."""
+        result = self.results[index]
+        share = amount(result, "fraction_of_" + ("line_rate" if result.get("judged_by") == "line_rate" else "group_median"))
+        rate = amount(result, "bytes_per_second")
+        return (share if share is not None else 9.0, rate if rate is not None else _FASTEST, index)
+
+    def _undecided(self):
+        """Pairs of hosts of which nobody can tell which is the slow one."""
+        found = set()
+        for index, result in self.results.items():
+            peer = result.get("undecided_with")
+            other = self.index.get(peer) if isinstance(peer, str) else None
+            if other is None:
+                continue
+            shares = [cell.share for cell in (self._cell(index, other), self._cell(other, index)) if cell and cell.share is not None]
+            if result["slow"] or shares and min(shares) < LINE_FLOOR:
+                found.add((min(index, other), max(index, other)))
+        return sorted(found)
+
+    def _failures(self):
+        failed = {}
+        for (sender, receiver), (_rank, rate, _retransmits, error) in sorted(self.seen.items()):
+            if error or rate is None:
+                failed.setdefault((min(sender, receiver), max(sender, receiver)), error or "?")
+        shown = [
+            self._line("fail", self.view.text("map_failed", words=words), self.view.text("map_pair", one=self._name(one), other=self._name(other)))
+            for (one, other), words in list(failed.items())[:MOST_FAILED]
+        ]
+        left = len(failed) - MOST_FAILED
+        return shown + ([self._line("", self.view.text("map_failed_more", n=left))] if left > 0 else [])
+
+    def _taken(self):
+        pairs = {(min(pair), max(pair)) for pair in self.seen}
+        said = [self.view.text("map_taken", hosts=len(self._hosts()), n=len(pairs))]
+        if len(self.sessions) > 1:
+            said.append(self.view.text("map_sessions", n=len(self.sessions)))
+        said.append(moment(self.view, {"finished": max(self.times)} if self.times else None))
+        return for_html(joined(self.view, said), 300)
+
+    def _together(self):
+        """Who was slowest where one source served several hosts at once."""
+        if len(self.together) < 2:
+            return ""
+        rate, index, _hosts = min(self.together)
+        middle = upper_median(entry[0] for entry in self.together)
+        text = self.view.text(
+            "map_together",
+            n=len(self.together),
+            rate=human(rate, "bytes_per_second", self.view.language),
+            middle=human(middle, "bytes_per_second", self.view.language),
+        )
+        kind = "warn" if rate < CERTAINLY_SLOW * middle else "pass"
+        return f'<ul class="found">{self._line(kind, text, self._name(index))}</ul>'
+
+    # -------------------------------------------------------------------- map
+
+    def _cell(self, sender, receiver):
+        """The Cell of a direction, None where it wasn't tested."""
+        known = self.seen.get((sender, receiver))
+        if known is None:
+            return None
+        _rank, rate, retransmits, error = known
+        return Cell(rate, share(rate, self.results.get(sender), self.results.get(receiver)), retransmits, error)
+
+    def _map(self):
+        hosts = self._hosts()
+        if len(hosts) < 2:
+            return ""
+        doubtful = {index for pair in self._undecided() for index in pair}
+        slow = {index for index in hosts if (self.results.get(index) or {}).get("slow")} - doubtful
+        rows = [
+            (self._name(sender), sender in slow, ["self" if sender == receiver else self._cell(sender, receiver) for receiver in hosts])
+            for sender in hosts
+        ]
+        heads = [(self.view.names[index], index in slow) for index in hosts]
+        return grid(self.view, self.view.text("map_caption"), self.view.text("map_corner"), heads, rows, self._scales())
+
+    def _scales(self):
+        """What the per cents are of, in words."""
+        kinds = {result.get("judged_by") for result in self.results.values()} & set(_METRICS)
+        return " ".join(self.view.text("map_of_" + kind) for kind in sorted(kinds)) if kinds else ""
+
+    # ------------------------------------------------------------- long lists
+
+    def _spread(self):
+        """How many hosts reach which share, for fleets that no table can hold."""
+        counts = collections.Counter()
+        for index in self.results:
+            found = self._rank(index)[0]
+            counts[None if found == 9.0 else bisect.bisect_right(EDGES, found)] += 1
+        edges = [f"{edge * 100:g} %" for edge in EDGES]
+        names = [f"< {edges[0]}"] + [f"{low[:-2]}–{high}" for low, high in zip(edges, edges[1:])] + [f"≥ {edges[-1]}"]
+        rows = [(name, counts[number], False) for number, name in enumerate(names)]
+        rows += [(self.view.text("chart_unknown"), counts[None], True)] if counts[None] else []
+        title = self.view.text("map_spread")
+        return f'<div class="charts"><figure><figcaption>{for_html(title)}</figcaption>{charts.bars(title, rows)}</figure></div>'
+
+    def _list(self):
+        """Each host's own figures, the slowest first."""
+        view, hosts = self.view, sorted(self.results, key=self._rank)
+        if not hosts:
+            return ""
+        # A table that holds all pairs is there already where it is small; the list is for the worst then.
+        shown = hosts if len(hosts) <= MOST_HOSTS else hosts[:MOST_LISTED]
+        rows = []
+        for index in shown:
+            result = self.results[index]
+            rates = [amount(result, way + "_bytes_per_second") for way in ("send", "receive")]
+            rows.append(
+                [
+                    ("link", self._name(index)),
+                    *(("num", bits(rate) if rate is not None else "–") for rate in rates),
+                    ("", share_words(view, result)),
+                    ("num", human(amount(result, "retransmits"), "", view.language)),
+                    ("num", human(amount(result, "pairs_failed"), "", view.language)),
+                ]
+            )
+        heads = ("host", "map_sends", "map_receives", "map_share", "map_retransmits", "map_pairs_failed")
+        title = view.text("map_hosts", n=len(hosts)) if len(shown) == len(hosts) else view.text("map_slowest", n=len(shown), total=len(hosts))
+        return table(view, title, heads, rows, is_open=len(hosts) > MOST_HOSTS)
+
+
+def pairs_of(result):
+    """(peer, bytes per second sent or None, received or None, entry) of each pair of a host's measurement."""
+    for pair in maps(result.get("pairs"), _MOST_PAIRS):
+        if isinstance(pair.get("peer"), str):
+            yield pair["peer"], amount(pair, "send_bytes_per_second", _FASTEST), amount(pair, "receive_bytes_per_second", _FASTEST), pair
+
+
+def _error(pair):
+    error = pair.get("error")
+    if not error:
+        return ""
+    if not isinstance(error, dict):
+        return display(error, 160)
+    return ": ".join(display(error[key], 160) for key in ("kind", "message") if error.get(key)) or "?"
+
+
+def _is_slow(view, host, result):
+    """Whether a host's own link is slow, as it was judged, else by what is usual; None where nothing says what it should be."""
+    by = result.get("judged_by")
+    share_known = amount(result, "fraction_of_" + ("line_rate" if by == "line_rate" else "group_median"))
+    if by not in ("line_rate", "group") or share_known is None:
+        return None
+    judged = {
+        finding.get("status")
+        for finding in host.get("findings") or []
+        if isinstance(finding, dict) and view.check(finding.get("check")).metric in _METRICS[by]
+    } & {"pass", "warn", "fail"}
+    if judged:
+        return judged != {"pass"}
+    return share_known < (LINE_FLOOR if by == "line_rate" else CERTAINLY_SLOW)
+
+
+def share(rate, sender, receiver):
+    """A direction of a pair as a share of what the slower link of both can carry, else of the group's median; None where neither is known."""
+    if rate is None:
+        return None
+    ends = [end for end in (sender, receiver) if end]
+    lines = [amount(end, "line_rate_bits_per_second") for end in ends if end.get("judged_by") == "line_rate"]
+    lines = [line for line in lines if line]
+    if lines:
+        return rate * 8 / min(lines)
+    middle = next((amount(end, "group_median_bytes_per_second") for end in ends if amount(end, "group_median_bytes_per_second")), None)
+    return rate / middle if middle else None
+
+
+def strip(view, host, measurement):
+    """A host's own pairs: what it sends to and receives from each of its partners."""
+    if measurement is None:
+        return ""
+    result = measurement["result"]
+    pairs = sorted(pairs_of(result), key=lambda pair: natural(pair[0]))[:MOST_HOSTS]
+    if not pairs:
+        return ""
+    rows = []
+    for name, at, own in (("map_sends", 1, True), ("map_receives", 2, False)):
+        cells = [
+            Cell(pair[at], share(pair[at], result, None), amount(pair[3], "retransmits") if own else None, _error(pair[3])) for pair in pairs
+        ]
+        rows.append((for_html(view.text(name)), False, cells))
+    heads = [(display(pair[0], 120), False) for pair in pairs]
+    by = result.get("judged_by") if result.get("judged_by") in ("line_rate", "group") else None
+    scales = view.text("map_of_" + by) if by else ""
+    failed = [f"{pair[0]}: {_error(pair[3])}" for pair in pairs if _error(pair[3])][:MOST_FAILED]
+    words = "".join(f"<li>{for_html(text, 300)}</li>" for text in failed)
+    words = f'<ul class="found">{words}</ul>' if words else ""
+    caption = view.text("named", name=display(host.get("name"), 120), said=view.text("map_own"))
+    table_html = grid(view, caption, view.text("map_partner"), heads, rows, scales)
+    return f'<figure class="pairs"><figcaption>{for_html(view.text("map_own"))}</figcaption>{table_html}{words}</figure>'
+
+
+# ------------------------------------------------------------------- the table
+
+
+def grid(view, caption, corner, heads, rows, scales):
+    """heads: [(name, whether it is slow)]; rows: [(HTML of the name, whether it is slow, [Cell, None or "self"])] -> HTML."""
+    size = " tiny" if len(heads) > MOST_READABLE else " wide-cells" if len(heads) <= MOST_WITH_RATE else ""
+    short = short_names([name for name, _slow in heads])
+    columns = "".join(
+        f'<th scope="col"{_slow_class(slow)}><span aria-hidden="true">{for_html(brief)}</span><i>{for_html(name)}</i></th>'
+        for (name, slow), brief in zip(heads, short)
+    )
+    body = "".join(
+        f'<tr><th scope="row"{_slow_class(slow)}>{name}</th>{"".join(_cell_html(view, cell) for cell in cells)}</tr>' for name, slow, cells in rows
+    )
+    return (
+        f'<div class="mapped"><section class="scroll" tabindex="0" aria-label="{for_html(caption)}">'
+        f'<table class="map{size}"><caption class="sr">{for_html(caption)} {for_html(scales)}</caption>'
+        f'<thead><tr><th scope="col" class="corner">{for_html(corner)}</th>{columns}</tr></thead><tbody>{body}</tbody></table></section>'
+        f'<output class="readout scripted">{for_html(view.text("map_hint"))}</output>{_legend(view, scales, rows)}</div>'
+    )
+
+
+def _slow_class(slow):
+    return ' class="slow"' if slow else ""
+
+
+def _shade(cell):
+    if cell.rate is None:
+        return "qe"
+    return "qn" if cell.share is None else "q%d" % (len(EDGES) - bisect.bisect_right(EDGES, cell.share))
+
+
+def _cell_html(view, cell):
+    if cell == "self":
+        return '<td class="qs"><i>–</i></td>'
+    if cell is None:
+        return f'<td class="qx"><i>{for_html(view.text("map_untested"))}</i></td>'
+    if cell.rate is None:
+        return f'<td class="qe">✕<i> {for_html(view.text("map_failed", words=cell.error or "?"), 200)}</i></td>'
+    seen = f"{min(cell.share, 9.99) * 100:.0f}" if cell.share is not None else "·"
+    more = bits(cell.rate)
+    if cell.retransmits:
+        more += " · " + view.text("map_retransmitted", n=int(cell.retransmits))
+    if cell.error:
+        more += " · " + display(cell.error, 160)
+    sign = " %" if cell.share is not None else ""
+    return f'<td class="{_shade(cell)}">{seen}<i>{sign} · {for_html(more, 300)}</i></td>'
+
+
+def _legend(view, scales, rows):
+    """The shades with their shares in words, those that aren't shares only where there is one."""
+    cells = [cell for _name, _slow, found in rows for cell in found]
+    names = [f"≥ {EDGES[-1] * 100:g} %"]
+    names += [f"{low * 100:g}–{high * 100:g} %" for low, high in zip(EDGES[-2::-1], EDGES[:0:-1])] + [f"< {EDGES[0] * 100:g} %"]
+    shades = [(f"q{number}", name) for number, name in enumerate(names)] if any(isinstance(c, Cell) and c.share is not None for c in cells) else []
+    if any(isinstance(cell, Cell) and cell.rate is not None and cell.share is None for cell in cells):
+        shades.append(("qn", view.text("map_unjudged")))
+    if any(isinstance(cell, Cell) and cell.rate is None for cell in cells):
+        shades.append(("qe", view.text("map_failed_short")))
+    if any(cell is None for cell in cells):
+        shades.append(("qx", view.text("map_untested")))
+    shown = " ".join(f'<span><span class="shade {kind}" aria-hidden="true"></span>{for_html(name)}</span>' for kind, name in shades)
+    return f'<p class="shades">{shown} <span>{for_html(scales)}</span></p>'
+
+
+def short_names(names):
+    """Names for narrow columns: without the domain that all share, the middle cut out of what is still long."""
+    ends = {name.partition(".")[2] for name in names}
+    is_same = len(names) > 1 and len(ends) == 1 and ends != {""} and len({name.partition(".")[0] for name in names}) == len(names)
+    bare = [name.partition(".")[0] if is_same else name for name in names]
+    return [name if len(name) <= 14 else name[:4] + "…" + name[-9:] for name in bare]
+
+
+def table(view, title, heads, rows, is_open=False):
+    """A folded table: heads are keys of texts, rows lists of (kind, text); a kind "th" names the row, "link" is HTML of a name."""
+    head = "".join(f'<th scope="col">{for_html(view.text(key))}</th>' for key in heads)
+    body = ""
+    for row in rows:
+        body += "<tr>"
+        for kind, text in row:
+            if kind in ("th", "link"):
+                body += f'<th scope="row">{text if kind == "link" else for_html(text, 120)}</th>'
+            else:
+                body += f'<td class="num">{for_html(text, 120)}</td>' if kind == "num" else f"<td>{for_html(text, 300)}</td>"
+        body += "</tr>"
+    return (
+        f'<details class="fold"{" open" if is_open else ""}><summary>{for_html(title)}</summary><div class="wide"><table class="plain">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>"
+    )

@@ -1,0 +1,252 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The network part of a host: its record, transfers over time, latency against load, its own pairs; each chart beside a key in words."""
+
+from __future__ import annotations
+
+import math
+
+from ..metrics.transfer import DIRECTIONS
+from . import closing, line_charts, link_map
+from .clean import display, for_html
+from .figures import human, short_time
+from .measured_charts import figure
+from .network_record import (
+    FASTEST,
+    LONGEST,
+    Measured,
+    acceptable,
+    amount,
+    ascending_steps,
+    count,
+    errors_of,
+    kind_of,
+    knee_of,
+    load_words,
+    maps,
+    rate_of,
+    record,
+    remarks,
+)
+
+_RATES = "bytes_per_second"
+MOST_ATTEMPTS, MOST_SECONDS, MOST_WORDS = 12, 100_000, 6
+QUANTILES = ("p50", "p95", "p99")
+# Above this span a linear axis shows nothing of its small values.
+_SPAN = 25
+
+
+def fragment(view, host, document, form=None):
+    """The record, the charts and the table of load steps as HTML; "" for a host whose network was never measured."""
+    measured = Measured(document)
+    rows = record(view, host, measured, form)
+    if not rows:
+        return ""
+    form = form if isinstance(form, dict) else {}
+    html = (
+        f'<section class="closing network"><h4>{for_html(view.text("net_title"))}</h4>{closing.cells(rows)}'
+        f'<p class="quiet">{closing.taken(measured.upload, measured.download, measured.requests, measured.links)}</p></section>'
+    )
+    drawn = [
+        _transfer(view, measured.upload, "upload", form),
+        _transfer(view, measured.download, "download", form),
+        _latency(view, measured.requests, form),
+    ]
+    charts = "".join(figure(*chart) for chart in drawn if chart) + link_map.strip(view, host, measured.links)
+    if charts:
+        html += f'<div class="charts plots">{charts}</div>'
+    return html + _steps(view, measured.requests)
+
+
+# ------------------------------------------------------------------ transfers
+
+
+def needed_rate(form, direction):
+    """Bytes per second that the form asks of a transfer, None where it doesn't say."""
+    _speed, _ratio, field, unit, sizes = DIRECTIONS[direction]
+    size, allowed = next((amount(form, name) for name in sizes if amount(form, name)), None), amount(form, field)
+    rate = size / (allowed * unit) if size and allowed else None
+    return rate if rate and 0 < rate < FASTEST else None
+
+
+def _transfer(view, measurement, direction, form):
+    """The rate in each whole second of each attempt, the average and the need."""
+    if measurement is None:
+        return None
+    result, language = measurement["result"], view.language
+    attempts = maps(result.get("attempts"))
+    segments = [(str(number), _series(attempt), bool(attempt.get("error"))) for number, attempt in enumerate(attempts, 1)][:MOST_ATTEMPTS]
+    values = [value for _label, series, _failed in segments for value in series if value is not None]
+    average, needed = rate_of(measurement), needed_rate(form, direction)
+    if not values:
+        return None
+    key, limits = [("line", view.text("net_key_line", n=len(attempts)))], []
+    if average is not None:
+        shown = human(average, _RATES, language)
+        key.append(("average", view.text("net_key_average", rate=shown)))
+        limits.append(("average", average, view.text("net_average")))
+    if needed:
+        key.append(("needed", view.text("net_key_need_" + direction, rate=human(needed, _RATES, language))))
+        # A need far above what was measured would press the rates to the ground: the words tell it then.
+        if needed <= 4 * max(values):
+            limits.append(("needed", needed, view.text("net_need")))
+    key += _told(view, attempts, len(segments))
+    key += [("none", words) for words in remarks(view, result) if words]
+    title = view.text("net_chart_" + direction)
+    top = max([*values, *(limit[1] for limit in limits)]) or 1.0
+    said = "; ".join(text for _kind, text in key)
+    end = view.text("net_axis_attempt")
+    return title, line_charts.transfers(title, segments, _rate_ticks(view, top), limits, end, said), key
+
+
+def _series(attempt):
+    """The rates of an attempt's whole seconds; one that had none has its average alone."""
+    series = attempt.get("series")
+    known = [amount({"rate": value}, "rate") for value in series[:MOST_SECONDS]] if isinstance(series, list) else []
+    if not known and not attempt.get("error"):
+        known = [amount(attempt, "bytes_per_second")]
+    return known
+
+
+def _told(view, attempts, drawn):
+    """Each attempt that failed or was tried again, in words, as far as there is room."""
+    said = []
+    for number, attempt in enumerate(attempts, 1):
+        error, retries = attempt.get("error"), maps(attempt.get("retries"))
+        if error:
+            said.append(("cross", view.text("net_attempt_failed", n=number, words=_fault(error))))
+        if retries:
+            words = ", ".join(dict.fromkeys(_fault(retry) for retry in retries[:3]))
+            said.append(("none", view.text("net_attempt_retries", number=number, n=len(retries), words=words)))
+    left = len(said) - MOST_WORDS
+    said = said[:MOST_WORDS] + ([("none", view.text("net_more", n=left))] if left > 0 else [])
+    return said + ([("none", view.text("net_first_attempts", n=drawn))] if len(attempts) > drawn else [])
+
+
+def _fault(error):
+    message = display(error.get("message"), 160) if isinstance(error, dict) and error.get("message") else ""
+    return f"{kind_of(error)}: {message}" if message else kind_of(error)
+
+
+def _rate_ticks(view, top):
+    """Ticks of a rate in whole steps of its unit."""
+    unit = 1024.0 ** min(6, max(0, int(math.log(top, 1024)))) if top >= 1 else 1.0
+    return [(value, _short(human(value, _RATES, view.language)) if value else "0") for value in line_charts.round_ticks(top, unit)]
+
+
+def _short(text):
+    """120.0 MiB/s without its noughts."""
+    number, space, unit = text.partition(" ")
+    return (number.rstrip("0").rstrip(".") if "." in number else number) + space + unit
+
+
+# ------------------------------------------------------------------- requests
+
+
+def _latency(view, measurement, form):
+    """p50, p95 and p99 against the load, the acceptable latency across, the knee upright, failed requests as crosses."""
+    if measurement is None:
+        return None
+    result, language = measurement["result"], view.language
+    steps, by_rate = ascending_steps(result)
+    lines = [(name, [amount(step, f"latency_{name}_seconds", LONGEST) for _load, step in steps]) for name in QUANTILES]
+    values = [value for _name, line in lines for value in line if value is not None]
+    limit, knee = acceptable(result, form), knee_of(result, form)
+    if not values:
+        return None
+    ends = [(name, next((value for value in reversed(line) if value is not None), None)) for name, line in lines]
+    key = [
+        ("line " + name, view.text("net_key_quantile", name=name, seconds=short_time(end, language)))
+        for name, end in ends
+        if end is not None
+    ]
+    if limit:
+        key.append(("fail", view.text("net_key_acceptable", seconds=short_time(limit, language))))
+    if knee:
+        at = next(step for load, step in steps if load == knee)
+        key.append(("knee", view.text("net_key_knee", load=load_words(view, result, at))))
+    elif knee == 0 and steps:
+        key.append(("none", view.text("net_none_within", load=load_words(view, result, steps[0][1]))))
+    columns = [(load, human(load, "", language), _failed_share(view, step)) for load, step in steps]
+    for _load, step in steps:
+        errors = errors_of(view, step)
+        if errors:
+            key.append(("cross", view.text("named", name=load_words(view, result, step), said=errors)))
+    key += [("none", words) for words in _loop_words(view, result, by_rate)]
+    positive = [value for value in values if value > 0]
+    top = max(values + ([limit] if limit and limit <= 4 * max(values) else [])) or 1.0
+    is_wide = bool(positive) and max(positive) > _SPAN * min(positive)
+    ticks = line_charts.round_ticks(top, 1.0, min(positive) if is_wide else 0.0)
+    ticks = [(value, short_time(value, language) if value else "0") for value in ticks]
+    title = view.text("net_chart_latency_rate" if by_rate else "net_chart_latency")
+    said = "; ".join([*(_step_words(view, result, step) for _load, step in steps[:20]), *(text for _kind, text in key)])
+    axis = view.text("net_axis_rate" if by_rate else "net_axis_concurrency")
+    drawn = line_charts.latencies(
+        title, columns, lines, ticks, (limit, short_time(limit, language)) if limit else None, knee, axis, said
+    )
+    return title, drawn, key
+
+
+def _failed_share(view, step):
+    share = amount(step, "error_fraction")
+    if not share:
+        errors = step.get("errors") if isinstance(step.get("errors"), dict) else {}
+        return view.text("net_failed_some") if any(count(errors, kind) for kind in list(errors)[:20]) else ""
+    return human(round(min(share, 1.0), 3), "fraction", view.language)
+
+
+def _step_words(view, result, step):
+    shown = [
+        f"{name} {short_time(value, view.language)}"
+        for name in QUANTILES
+        if (value := amount(step, f"latency_{name}_seconds", LONGEST)) is not None
+    ]
+    return view.text("named", name=load_words(view, result, step), said=", ".join(shown) or "–")
+
+
+def _loop_words(view, result, by_rate):
+    """How the requests were sent."""
+    rate = next((amount(step, "arrival_rate_per_second") for step in maps(result.get("steps"))), None)
+    if result.get("loop") != "open":
+        yield view.text("net_closed")
+    elif by_rate or not rate:
+        yield view.text("net_open")
+    else:
+        yield view.text("net_open_at", rate=human(rate, "", view.language))
+    if any(step.get("queue_grows") is True for step in maps(result.get("steps"))):
+        yield view.text("net_queue_grows")
+
+
+_COLUMNS = (
+    ("net_col_p50", "latency_p50_seconds"),
+    ("net_col_p95", "latency_p95_seconds"),
+    ("net_col_p99", "latency_p99_seconds"),
+    ("net_col_max", "latency_max_seconds"),
+    ("net_col_first", "time_to_first_token_p95_seconds"),
+)
+
+
+def _steps(view, measurement):
+    """The steps of the load test as a table, folded."""
+    if measurement is None:
+        return ""
+    result = measurement["result"]
+    steps, _by_rate = ascending_steps(result)
+    columns = [column for column in _COLUMNS if any(amount(step, column[1], LONGEST) is not None for _load, step in steps)]
+    has_tokens = any(amount(step, "tokens_per_second_per_request") is not None for _load, step in steps)
+    rows = []
+    for _load, step in steps:
+        cells = [("th", load_words(view, result, step)), ("num", human(amount(step, "requests"), "", view.language))]
+        cells.append(("num", _figure(amount(step, "requests_per_second"), "", view)))
+        cells += [("num", short_time(amount(step, key, LONGEST), view.language)) for _title, key in columns]
+        if has_tokens:
+            cells.append(("num", _figure(amount(step, "tokens_per_second_per_request"), "", view)))
+        cells.append(("", errors_of(view, step) or view.text("none")))
+        rows.append(cells)
+    heads = ["net_col_load", "net_col_requests", "net_col_per_second", *(title for title, _key in columns)]
+    heads += ["net_col_tokens"] if has_tokens else []
+    return link_map.table(view, view.text("net_steps", n=len(rows)), [*heads, "net_col_errors"], rows) if rows else ""
+
+
+def _figure(value, unit, view):
+    return human(round(value, 2) if value is not None else None, unit, view.language)

@@ -1,0 +1,363 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The network record of a host: upload, download, latency under load, the load that it bears, its link; why and how where one is missing."""
+
+from __future__ import annotations
+
+from ..metrics import requests as load_metrics, transfer as transfer_metrics
+from . import closing
+from .clean import display, is_number
+from .figures import human, link_rate, short_time
+
+TRANSFER, REQUESTS, LINKS = "transfer_benchmark", "request_benchmark", "link_benchmark"
+# Nothing moves faster, and nobody waits longer.
+FASTEST, LONGEST = 1e15, 1e9
+# The checks whose status stands beside a figure: those of these metrics.
+_METRICS = {
+    "upload": ("network.upload_ratio", "network.upload_bytes_per_second"),
+    "download": ("network.download_ratio", "network.download_bytes_per_second"),
+    "p99": ("network.request_p99_seconds",),
+    "knee": ("network.concurrency_ratio", "network.concurrency_within_latency"),
+    "link": ("network.link_fraction_of_line_rate", "network.link_floor_ratio", "network.link_fraction_of_group_median"),
+}
+_WORST = ("fail", "unknown", "warn", "pass")
+
+
+class Measured:
+    """What a host's document holds of its network: measurements or None; `failed` {part: words of one that failed}."""
+
+    def __init__(self, document):
+        self.upload = closing.newest(document, TRANSFER, lambda result: result.get("direction") == "upload")
+        self.download = closing.newest(document, TRANSFER, lambda result: result.get("direction") == "download")
+        self.requests = closing.newest(document, REQUESTS, lambda result: bool(maps(result.get("steps"))))
+        self.links = closing.newest(document, LINKS)
+        self.failed = {}
+        entries = (document or {}).get("measurements")
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict) and entry.get("error") and not isinstance(entry.get("result"), dict):
+                self.failed.update(dict.fromkeys(_parts(entry), _words(entry["error"])))
+
+    def any(self):
+        return bool(self.upload or self.download or self.requests or self.links or self.failed)
+
+
+def _parts(entry):
+    """Which figures a failed measurement would have given."""
+    if entry.get("module") == TRANSFER:
+        return [direction for direction in ("upload", "download") if transfer_metrics.going(direction)(entry)]
+    return {REQUESTS: ("p99", "knee"), LINKS: ("link",)}.get(str(entry.get("module")), ())
+
+
+def _words(error):
+    return display(error.get("message") if isinstance(error, dict) else error, 200)
+
+
+def maps(value, most=1000):
+    """The entries of a list that are maps."""
+    return [entry for entry in value[:most] if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def amount(entry, key, most=FASTEST):
+    """A figure of a map that can be drawn: from 0 to `most`; else None."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    return value if is_number(value) and 0 <= value < most else None
+
+
+def count(entry, key):
+    """A whole number of a map, 0 where it has none."""
+    value = amount(entry, key)
+    return int(value) if value is not None else 0
+
+
+def ascending_steps(result):
+    """The steps of a load test that have a load: ([(load, step)], whether the load is the arrival rate)."""
+    steps = maps(result.get("steps"), 64)
+    rates = {step.get("arrival_rate_per_second") for step in steps if amount(step, "arrival_rate_per_second")}
+    by_rate = len(rates) > 1
+    key = "arrival_rate_per_second" if by_rate else "concurrency"
+    found = {amount(step, key): step for step in steps if amount(step, key)}
+    return sorted(found.items()), by_rate
+
+
+def target_step(result, wanted):
+    """The step that shows what `wanted` requests at once meet: of so many or the next more; None where the test ended below."""
+    steps, by_rate = ascending_steps(result)
+    if by_rate:
+        return steps[-1][1] if steps else None
+    return next((step for load, step in steps if load >= wanted), None) if wanted else steps[-1][1] if steps else None
+
+
+def status(view, host, part):
+    """The worst status of the checks on these metrics, "" where there is none."""
+    found = {
+        finding.get("status")
+        for check, finding in view.findings(host)
+        # A check without limits passes whatever was measured: that is no mark.
+        if check.metric in _METRICS[part] and (finding.get("status") != "pass" or view.required(check, finding))
+    }
+    return next((word for word in _WORST if word in found), "")
+
+
+def record(view, host, measured, form):
+    """[(title, figure or "–", what else is to say of it, status or "")]; [] where nothing of the network was measured."""
+    if not measured.any():
+        return []
+    form = form if isinstance(form, dict) else {}
+    rows = [
+        _transfer(view, measured, "upload"),
+        _transfer(view, measured, "download"),
+        _latency(view, measured, form),
+        _knee(view, measured, form),
+        _link(view, measured),
+    ]
+    marks = [status(view, host, part) for part in _METRICS]
+    return [
+        (view.text("net_" + part), *row, "" if row[0] == "–" and mark == "pass" else mark) for part, row, mark in zip(_METRICS, rows, marks)
+    ]
+
+
+def figures(view, host, document, form=None):
+    """[(metric, title, value, unit, what else is to say)] of what was measured, for formats that keep numbers."""
+    measured, found = Measured(document), []
+    rows = dict(zip(_METRICS, record(view, host, measured, form)))
+    requests = measured.requests["result"] if measured.requests else {}
+    knee = None if ascending_steps(requests)[1] else knee_of(requests, form)
+    for part, name, value, unit in (
+        ("upload", "network.upload_bytes_per_second", rate_of(measured.upload), "bytes_per_second"),
+        ("download", "network.download_bytes_per_second", rate_of(measured.download), "bytes_per_second"),
+        ("p99", "network.request_p99_seconds", _p99(measured, form), "seconds"),
+        ("knee", "network.concurrency_within_latency", knee, "count"),
+        ("link", "network.link_bytes_per_second", rate_of(measured.links), "bytes_per_second"),
+    ):
+        if value is not None:
+            found.append((name, view.text("net_" + part), value, unit, rows[part][2]))
+    return found
+
+
+def rate_of(measurement):
+    """Bytes per second of a measurement or None."""
+    return amount(measurement["result"], "bytes_per_second") if measurement else None
+
+
+def joined(view, parts):
+    return ("；" if view.language == "zh" else "; ").join(part for part in parts if part)
+
+
+def _missing(view, measured, part):
+    if measured.failed.get(part):
+        return "–", view.text("net_failed", reason=measured.failed[part])
+    return "–", view.text("net_missing_" + part)
+
+
+# ------------------------------------------------------------------ transfers
+
+
+def _transfer(view, measured, direction):
+    measurement = getattr(measured, direction)
+    if measurement is None:
+        return _missing(view, measured, direction)
+    result, rate = measurement["result"], rate_of(measurement)
+    said = [faults(view, result)]
+    peak = amount(result, "peak_bytes_per_second")
+    if peak is not None:
+        said.append(view.text("net_peak", rate=human(peak, "bytes_per_second", view.language)))
+    first = amount(result, "time_to_first_byte_seconds", LONGEST)
+    if first is not None:
+        said.append(view.text("net_first_byte", seconds=short_time(first, view.language)))
+    said += remarks(view, result)
+    return (human(rate, "bytes_per_second", view.language) if rate is not None else "–"), joined(view, said)
+
+
+def faults(view, result):
+    """How many attempts failed and how many were tried again, in words; "" where all went through at once."""
+    attempts = maps(result.get("attempts"))
+    asked, failed, retries = count(result, "attempts_asked") or len(attempts), count(result, "attempts_failed"), count(result, "retries_count")
+    kinds = [kind_of(attempt.get("error")) for attempt in attempts if attempt.get("error")]
+    again = [kind_of(retry) for attempt in attempts for retry in maps(attempt.get("retries"))]
+    said = []
+    if failed:
+        said.append(view.text("net_attempts_failed", failed=failed, asked=asked, kinds=counted(view, kinds)))
+    if retries:
+        said.append(view.text("net_retries", n=retries, kinds=counted(view, again)))
+    return joined(view, said)
+
+
+def kind_of(error):
+    """The kind of an error of the network's vocabulary."""
+    return display(error.get("kind") if isinstance(error, dict) and error.get("kind") else "?", 40)
+
+
+def counted(view, kinds):
+    """reset, timeout (2)"""
+    shown = [kind if kinds.count(kind) == 1 else view.text("listed", name=kind, note=kinds.count(kind)) for kind in dict.fromkeys(kinds)]
+    return ("、" if view.language == "zh" else ", ").join(shown[:6]) or "?"
+
+
+def remarks(view, result):
+    """What a reader must know of a transfer: hosts that moved data at once, what cut it, its checksum, its proxy."""
+    said = [view.text("net_peer")] if result.get("storage") == "peer" else []
+    hosts = count(result, "hosts_at_once")
+    if hosts > 1:
+        alone = amount(result, "alone_bytes_per_second")
+        said.append(view.text("net_at_once", n=hosts))
+        if alone is not None:
+            said.append(view.text("net_alone", rate=human(alone, "bytes_per_second", view.language)))
+    checksum = result.get("checksum") if isinstance(result.get("checksum"), dict) else {}
+    if checksum.get("verified") is False:
+        said.append(view.text("net_checksum_wrong"))
+    elif rate_of({"result": result}) is None:
+        pass
+    elif checksum.get("verified") is True:
+        said.append(view.text("net_checksum_right", algorithm=display(checksum.get("algorithm") or "?", 20)))
+    else:
+        said.append(view.text("net_checksum_none"))
+    if result.get("limited_by") in ("bytes", "seconds"):
+        said.append(view.text("net_limited_" + result["limited_by"]))
+    if result.get("proxy"):
+        said.append(view.text("net_proxy"))
+    return said
+
+
+# ------------------------------------------------------------------- requests
+
+
+def _p99(measured, form):
+    if measured.requests is None:
+        return None
+    step = target_step(measured.requests["result"], amount(form, "concurrency"))
+    return amount(step, "latency_p99_seconds", LONGEST)
+
+
+def load_words(view, result, step):
+    """ "50 at once", or "200 requests/s" where the steps are arrival rates."""
+    _steps, by_rate = ascending_steps(result)
+    if by_rate:
+        return view.text("net_rate", rate=human(amount(step, "arrival_rate_per_second") or 0, "", view.language))
+    return view.text("net_concurrency", n=human(amount(step, "concurrency") or 0, "", view.language))
+
+
+def _latency(view, measured, form):
+    if measured.requests is None:
+        return _missing(view, measured, "p99")
+    result, wanted = measured.requests["result"], amount(form, "concurrency")
+    step = target_step(result, wanted)
+    if step is None:
+        steps, _by_rate = ascending_steps(result)
+        return "–", view.text("net_no_step", n=human(wanted, "", view.language) if wanted else "?", most=human(steps[-1][0], "", view.language) if steps else "?")
+    p99 = amount(step, "latency_p99_seconds", LONGEST)
+    said = [view.text("net_at", load=load_words(view, result, step))]
+    if not wanted:
+        said.append(view.text("net_no_target"))
+    for key in ("p50", "p95"):
+        value = amount(step, f"latency_{key}_seconds", LONGEST)
+        if value is not None:
+            said.append(f"{key} {short_time(value, view.language)}")
+    said.append(errors_of(view, step))
+    first = amount(step, "time_to_first_token_p95_seconds", LONGEST)
+    if first is not None:
+        said.append(view.text("net_first_token", seconds=short_time(first, view.language)))
+    return (short_time(p99, view.language) if p99 is not None else "–"), joined(view, said)
+
+
+def errors_of(view, step):
+    """3 % failed: timeout (12), reset (1); "" where nothing did."""
+    errors = step.get("errors") if isinstance(step.get("errors"), dict) else {}
+    known = [(display(kind, 40), count(errors, kind)) for kind in list(errors)[:20] if count(errors, kind)]
+    share = amount(step, "error_fraction")
+    if not known and not share:
+        return ""
+    kinds = ("、" if view.language == "zh" else ", ").join(view.text("listed", name=kind, note=number) for kind, number in known)
+    shown = human(round(min(share, 1.0), 3), "fraction", view.language) if share else sum(number for _kind, number in known)
+    return view.text("net_errors", share=shown, kinds=kinds or "?")
+
+
+def acceptable(result, form):
+    """Seconds of an acceptable answer: the form's, else what the test was told."""
+    return amount(form, "latency_seconds", LONGEST) or amount(result, "latency_slo_seconds", LONGEST)
+
+
+def knee_of(result, form):
+    """The highest load that keeps within the acceptable latency, all lower ones keeping it too; None where it can't be told.
+
+    The load is the concurrency, or the arrival rate where the steps differ in that.
+    """
+    slo, best = acceptable(result, form), 0
+    if not slo:
+        return None
+    for load, step in ascending_steps(result)[0]:
+        held = load_metrics.holds(step, slo)
+        if not held:
+            return best if held is False else None
+        best = load
+    return best or None
+
+
+def _knee(view, measured, form):
+    if measured.requests is None:
+        return _missing(view, measured, "knee")
+    result = measured.requests["result"]
+    knee = knee_of(result, form)
+    if knee is None:
+        return "–", view.text("net_no_knee" if acceptable(result, form) else "net_no_slo")
+    slo = acceptable(result, form)
+    steps, by_rate = ascending_steps(result)
+    said = [view.text("net_within", seconds=short_time(slo, view.language)) if slo else ""]
+    if steps and knee >= steps[-1][0]:
+        said.append(view.text("net_not_reached"))
+    elif not knee and steps:
+        said.append(view.text("net_none_within", load=load_words(view, result, steps[0][1])))
+    wanted = amount(form, "concurrency")
+    if wanted and not by_rate:
+        said.append(view.text("net_wanted", n=human(wanted, "", view.language)))
+    shown = human(knee, "", view.language)
+    return (view.text("net_rate", rate=shown) if by_rate else shown), joined(view, said)
+
+
+# ---------------------------------------------------------------------- links
+
+
+def bits(rate):
+    """Bytes per second as a link's rate in three figures: 9.41 Gbit/s."""
+    return link_rate(float(f"{rate * 8:.3g}"))
+
+
+def _link(view, measured):
+    if measured.links is None:
+        return _missing(view, measured, "link")
+    result = measured.links["result"]
+    rate = rate_of(measured.links)
+    said = [share_words(view, result)]
+    for direction in ("send", "receive"):
+        value = amount(result, direction + "_bytes_per_second")
+        if value is not None:
+            said.append(view.text("net_" + direction, rate=bits(value)))
+    pairs = maps(result.get("pairs"), 4096)
+    failed = sum(1 for pair in pairs if pair.get("error"))
+    said.append(view.text("net_partners", n=len(pairs)))
+    if failed:
+        said.append(view.text("net_pairs_failed", n=failed))
+    mtu = amount(result, "path_mtu_bytes")
+    if mtu:
+        said.append(view.text("net_mtu", mtu=human(mtu, "", view.language)))
+    lost = amount(result, "lost_fraction")
+    if lost:
+        said.append(view.text("net_lost", share=human(round(lost, 4), "fraction", view.language)))
+    return (bits(rate) if rate is not None else "–"), joined(view, said)
+
+
+def share_words(view, result):
+    """95 % of its line rate of 1 Gbit/s; or of the group's median, or that nothing says what it should be."""
+    peer, line = result.get("undecided_with"), amount(result, "line_rate_bits_per_second")
+    share, middle = amount(result, "fraction_of_line_rate"), amount(result, "group_median_bytes_per_second")
+    if result.get("judged_by") == "line_rate" and share is not None:
+        said = view.text("net_of_line", share=percent(view, share), line=link_rate(line) if line else "?")
+    elif amount(result, "fraction_of_group_median") is not None:
+        share = percent(view, result["fraction_of_group_median"])
+        said = view.text("net_of_group", share=share, middle=bits(middle) if middle is not None else "?")
+    else:
+        said = view.text("net_unjudged")
+    return joined(view, [said, view.text("net_undecided", peer=display(peer, 60)) if isinstance(peer, str) and peer else ""])
+
+
+def percent(view, share):
+    return human(round(share, 3), "fraction", view.language)

@@ -1,0 +1,330 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The network in the report: the map of links, each host's record, charts and strip, in every format and in both languages."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+import re
+
+import measured_samples
+import network_samples as samples
+import pytest
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import charts, line_charts, link_map, network_charts, network_record
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.view import View
+from test_report_closing import charts_of, plain_text
+
+
+def fleet(pairs, language="en"):
+    """(FleetLinks filled, its HTML) of these hosts."""
+    report, documents, _inputs = measured_samples.report(pairs, language)
+    links = link_map.FleetLinks(View(report, language))
+    for index, host in enumerate(report["hosts"]):
+        links.add(index, host, documents(host["name"]))
+    return links, links.html()
+
+
+def fragment(pair, language="en"):
+    """The network part of one host."""
+    report, documents, inputs = measured_samples.report([pair], language)
+    name = report["hosts"][0]["name"]
+    return network_charts.fragment(View(report, language), report["hosts"][0], documents(name), inputs(name)["workload"])
+
+
+def map_cells(html):
+    """[[text of each cell, shade first]] of the first map."""
+    table = re.search(r'<table class="map.*?</table>', html, re.S)[0]
+    return [re.findall(r'<td class="(q\w)">(.*?)</td>', row) for row in re.findall(r"<tr>.*?</tr>", table)[1:]]
+
+
+# --- the map
+
+
+@pytest.mark.parametrize(
+    "language, words",
+    [
+        ("en", "gpu05 is slow: 94.2 Mbit/s either way; 9.4 % of the line rate of 1 Gbit/s."),
+        ("zh", "gpu05 偏慢：双向 94.2 Mbit/s；线速 1 Gbit/s 的 9.4 %。"),
+    ],
+)
+def test_the_slow_host_is_named_and_its_partners_are_not(language, words):
+    html = fleet(samples.fleet(8, {"gpu05": 0.095}), language)[1]
+    text = plain_text(html)
+    assert words in text
+    said = text.partition("28 ")[0]
+    assert not [name for name in ("gpu01", "gpu02", "gpu03", "gpu04", "gpu06", "gpu07", "gpu08") if name in said]
+    assert html.count('class="slow"') == 2
+
+
+@pytest.mark.parametrize("count, pairs, shown", [(2, 1, 2), (8, 28, 8), (16, 120, 16), (64, 192, 64)])
+def test_every_direction_of_every_pair_stands_once(count, pairs, shown):
+    links, html = fleet(samples.fleet(count))
+    rows = map_cells(html)
+    assert [len(row) for row in rows] == [shown] * shown
+    kinds = [kind for row in rows for kind, _text in row]
+    assert kinds.count("q0") == 2 * pairs and kinds.count("qs") == shown and len(links.seen) == 2 * pairs
+    assert "%d pair" % pairs in plain_text(html)
+
+
+def test_each_direction_is_its_own():
+    # gpu03 receives slowly: its column is dark, its row isn't.
+    rows = map_cells(fleet(samples.fleet(5, {"gpu03": {"receive": 0.4}}))[1])
+    assert [row[2][0] for row in rows] == ["q3", "q3", "qs", "q3", "q3"] and [kind for kind, _text in rows[2]] == ["q0", "q0", "qs", "q0", "q0"]
+
+
+def test_what_a_partner_received_fills_in_for_a_host_without_a_document():
+    pairs = samples.fleet(4)
+    pairs[1][0]["measurements"] = []
+    rows = map_cells(fleet(pairs)[1])
+    assert [kind for kind, _text in rows[1]] == ["q0", "qs", "q0", "q0"]
+
+
+def test_two_hosts_alone_accuse_nobody():
+    html = fleet(samples.fleet(2, {"gpu02": 0.3}))[1]
+    assert "gpu01 and gpu02 are slow between them" in plain_text(html) and "is slow:" not in plain_text(html) and 'class="slow"' not in html
+    assert "are slow between them" not in plain_text(fleet(samples.fleet(2))[1])
+
+
+def test_a_virtual_group_is_measured_by_its_median():
+    text = plain_text(fleet(samples.fleet(4, {"gpu03": 0.5}, kind="virtual", line=2e11))[1])
+    assert "gpu03 is slow" in text and "of the group's median" in text.replace("&#x27;", "'") and "line rate" not in text
+
+
+def test_a_pair_that_failed_is_told_once_and_has_a_cell_of_its_own():
+    html = fleet(samples.fleet(5, broken=[frozenset(("gpu02", "gpu04"))]))[1]
+    text = plain_text(html)
+    assert text.count("gpu02 – gpu04 failed: refused: unable to connect to server") == 1
+    assert sum(kind == "qe" for row in map_cells(html) for kind, _text in row) == 2
+
+
+def test_figures_stand_in_every_cell_as_text():
+    for row in map_cells(fleet(samples.fleet(16, {"gpu11": 0.3}))[1]):
+        for kind, words in row:
+            assert kind == "qs" or re.fullmatch(r"\d+<i> % · [\d.]+ [MG]bit/s( · \d+ retransmits?)?</i>", words), words
+
+
+def test_a_thousand_hosts_are_a_list_of_the_slowest_and_a_spread():
+    names = ["gpu%04d" % number for number in range(1000)]
+    found = samples.links(names, {"gpu0500": 0.2})
+    view = View({"hosts": [{"name": name} for name in names], "run": {}}, "en")
+    links = link_map.FleetLinks(view)
+    for index, name in enumerate(names):
+        links.add(index, view.report["hosts"][index], {"measurements": [found[name]]})
+    html = links.html()
+    text = plain_text(html)
+    assert '<table class="map' not in html and len(html) < 30_000
+    assert "gpu0500 is slow" in text and "The 20 slowest of 1000 hosts" in text and "≥ 90 %: 999" in html and len(links.seen) == 10_000
+
+
+def test_a_host_judged_fine_under_its_own_limits_is_not_named():
+    report, documents, _inputs = measured_samples.report(samples.fleet(4, {"gpu03": 0.88}))
+    for status in ("pass", "warn"):
+        host = dict(report["hosts"][2], findings=[{"check": "network.link_fraction_of_line_rate", "status": status, "actual": 0.87}])
+        view = View(dict(report, hosts=[*report["hosts"][:2], host, report["hosts"][3]]), "en")
+        links = link_map.FleetLinks(view)
+        for index, entry in enumerate(view.report["hosts"]):
+            links.add(index, entry, documents(entry["name"]))
+        assert ("gpu03 is slow" in plain_text(links.html())) is (status == "warn")
+
+
+def test_the_slowest_of_many_downloads_at_once_is_named():
+    def pair(rate):
+        return samples.host(samples.transfer("download", [samples.attempt(rate)], hosts_at_once=3))
+
+    html = fleet([pair(1e8), pair(2e7), pair(1.1e8)])[1]
+    assert "gpu02 was the slowest of 3 hosts that downloaded at once: 19" in plain_text(html) and "<table" not in html
+
+
+def test_hosts_that_were_never_tested_have_no_section(tmp_path):
+    report, documents, inputs = measured_samples.report([measured_samples.host()])
+    paths = renderer.render(report, tmp_path, "en", ("html",), documents, inputs=inputs)
+    assert 'id="links"' not in open(paths["html"], encoding="utf-8").read()
+
+
+@pytest.mark.parametrize(
+    "names, short",
+    [
+        (["a.example.org", "b.example.org"], ["a", "b"]),
+        (["a.example.org", "b.example.net"], ["a.example.org", "b.example.net"]),
+        (["a.x", "a.x"], ["a.x", "a.x"]),
+        (["training-node-0001"], ["trai…node-0001"]),
+        ([], []),
+    ],
+)
+def test_short_names(names, short):
+    assert link_map.short_names(names) == short
+
+
+# --- a host
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("number", range(5))
+def test_no_text_of_a_chart_lies_outside_on_a_line_or_on_another(language, number):
+    html = fragment(samples.page()[number], language)
+    for svg in charts_of(html).values():
+        boxes = []
+        for text in svg.iter("text"):
+            words, left, bottom = "".join(text.itertext()), float(text.get("x")), float(text.get("y"))
+            width = charts.text_width(words) * 11.5 / 12
+            left -= {"end": width, "middle": width / 2}.get(text.get("text-anchor"), 0)
+            box = (left, bottom - 9, left + width, bottom + 1)
+            assert box[0] >= -1 and box[2] <= line_charts.WIDTH + 1, (words, box)
+            for other in boxes:
+                assert box[2] <= other[0] + 1 or box[0] >= other[2] - 1 or box[3] <= other[1] or box[1] >= other[3], (words, box, other)
+            for line in svg.iter("line"):
+                one, end, upper, lower = (float(line.get(name)) for name in ("x1", "x2", "y1", "y2"))
+                assert box[2] <= one or box[0] >= end or box[3] <= upper or box[1] >= lower, (words, line.attrib)
+            boxes.append(box)
+
+
+def test_the_record_of_a_host_that_was_measured_in_full():
+    text = plain_text(fragment(samples.page()[0]))
+    for words in (
+        "Upload 45.6 MiB/s 1 of 3 attempts failed (reset); 2 retries (http_5xx (2))",
+        "Download 111 MiB/s",
+        "8 hosts at once",
+        "p99 at the target concurrency 1.8 s at 50 at once; p50 900 ms; p95 1.44 s",
+        "Concurrency within the acceptable latency 50 p95 within 2 s; wanted: 50",
+        "Link to other hosts 936 Mbit/s 93.6 % of the line rate of 1 Gbit/s",
+        "attempt 2 failed: reset: the connection was reset after 470 MiB",
+        "attempt 3: 2 retries after http_5xx: 503 Service Unavailable",
+        "the data set in the hours allowed takes 48.5 MiB/s",
+        "100 at once: 3 % failed: timeout (12), http_5xx (3)",
+        "bears up to 50 at once",
+        "acceptable (p95): 2 s",
+    ):
+        assert words in text, words
+
+
+@pytest.mark.parametrize(
+    "language, words",
+    [
+        ("en", "not measured: run playbook trainops.gpu_audit.measure with measure_network_{part}_url"),
+        ("zh", "未测量：设置 measure_network_{part}_url 后运行"),
+    ],
+)
+def test_what_is_missing_says_how_to_get_it(language, words):
+    text = plain_text(fragment(samples.fleet(3)[0], language))
+    for part, times in (("upload", 1), ("download", 1), ("request", 2)):
+        assert text.count(words.format(part=part)) == times
+    alone = plain_text(fragment(samples.host(samples.requests()), language))
+    assert "gpu_audit_link_address" in alone
+
+
+def test_a_test_that_failed_is_no_test_that_was_never_made():
+    assert "the last test failed: the name store.example.org isn&#x27;t known" in plain_text(fragment(samples.page()[3]))
+
+
+def test_an_answer_above_the_acceptable_latency_at_the_lowest_load():
+    text = plain_text(fragment(samples.host(samples.requests([samples.step(1, 3.0), samples.step(10, 5.0)]))))
+    assert "Concurrency within the acceptable latency 0" in text and "too slow even at 1 at once" in text
+
+
+def test_a_target_beyond_the_test_has_no_figure():
+    text = plain_text(fragment(samples.host(samples.requests(), form={"concurrency": 500})))
+    assert "– not measured: the form asks for 500 at once, the test ended at 100" in text
+
+
+def test_the_forms_latency_decides_and_not_the_tests():
+    measured = samples.requests(knee=100, slo=60)
+    text = plain_text(fragment(samples.host(measured, form={"latency_seconds": 0.35})))
+    assert "Concurrency within the acceptable latency 10 p95 within 350 ms" in text
+
+
+def test_the_chart_of_latencies():
+    chart = charts_of(fragment(samples.host(samples.requests())))["Latency against concurrency"]
+    lines = {line.get("class"): line.get("points").split() for line in chart.iter("polyline")}
+    assert set(lines) == {"line p50", "line p95", "line p99"} and all(len(points) == 4 for points in lines.values())
+    across = [float(point.split(",")[0]) for point in lines["line p50"]]
+    # Ten times the load is always as far: 1 to 10 as 10 to 100.
+    assert abs((across[1] - across[0]) - (across[3] - across[1])) < 0.3 and across == sorted(across)
+    knee = [line for line in chart.iter("line") if line.get("class") == "knee"]
+    assert len(knee) == 1 and abs(float(knee[0].get("x1")) - across[2]) < 0.1
+    assert len([path for path in chart.iter("path") if path.get("class") == "cross"]) == 1
+    assert "50 at once: p50 900 ms, p95 1.44 s, p99 1.8 s" in chart.get("aria-label")
+
+
+def test_steps_of_rising_arrival_rates_are_drawn_by_the_rate():
+    text = fragment(samples.page()[1])
+    chart = charts_of(text)["Latency against the arrival rate"]
+    assert {"5", "20", "60", "80"} <= {"".join(label.itertext()) for label in chart.iter("text")}
+    assert "bears up to 20 requests/s" in plain_text(text) and "open loop" in plain_text(text) and "Tokens/s per request" in text
+
+
+def test_the_chart_of_a_transfer_has_each_attempt_and_both_levels():
+    chart = charts_of(fragment(samples.page()[0]))["Upload speed over time"]
+    assert len(list(chart.iter("polyline"))) == 3 and len(list(chart.iter("path"))) == 1
+    levels = {line.get("class"): float(line.get("y1")) for line in chart.iter("line") if line.get("class").startswith("limit")}
+    # The average is below the need, so further down.
+    assert levels["limit average"] > levels["limit needed"]
+    assert len(fragment(samples.host(samples.transfer("upload", [samples.attempt(1e8, 86400)])))) < 12_000
+
+
+def test_a_need_far_above_what_was_measured_does_not_flatten_the_line():
+    html = fragment(samples.host(samples.transfer("upload", [samples.attempt(1e5)])))
+    chart = charts_of(html)["Upload speed over time"]
+    assert "takes 48.5 MiB/s" in plain_text(html)
+    assert min(float(point.split(",")[1]) for line in chart.iter("polyline") for point in line.get("points").split()) < 60
+
+
+def test_latencies_of_very_different_size_are_on_a_logarithmic_axis():
+    steps = [samples.step(1, 0.004), samples.step(10, 0.02), samples.step(100, 9.0)]
+    chart = charts_of(fragment(samples.host(samples.requests(steps))))["Latency against concurrency"]
+    assert {"1 ms", "100 ms", "10 s"} <= {"".join(label.itertext()) for label in chart.iter("text")}
+
+
+@pytest.mark.parametrize("top", [1, 3.2, 59, 100, 118, 1023, 0.02, 7e9])
+def test_ticks_are_round_and_hold_the_top(top):
+    ticks = line_charts.round_ticks(top)
+    assert ticks[0] == 0 and ticks[-1] >= top * 0.999 and 2 <= len(ticks) <= 6 and ticks[-2] < top
+
+
+def test_a_host_without_network_measurements_has_no_part():
+    document, inputs = measured_samples.host()
+    document["measurements"] = [entry for entry in document["measurements"] if not entry["module"].startswith(("transfer", "request", "link"))]
+    assert fragment((document, inputs)) == ""
+
+
+def test_the_strip_has_both_directions_of_each_partner():
+    html = fragment(samples.fleet(5, {"gpu03": {"receive": 0.4}})[0])
+    sends, receives = map_cells(html)
+    assert [kind for kind, _text in sends] == ["q0", "q3", "q0", "q0"] and [kind for kind, _text in receives] == ["q0"] * 4
+
+
+# --- the other formats
+
+
+def test_csv_and_markdown_have_the_figures(tmp_path):
+    report, documents, inputs = measured_samples.report(samples.page())
+    paths = renderer.render(report, tmp_path, "en", documents=documents, inputs=inputs)
+    rows = list(csv.DictReader(io.StringIO(open(paths["csv"], encoding="utf-8-sig", newline="").read())))
+    mine = {row["check"]: row["actual"] for row in rows if row["host"] == "gpu01"}
+    assert round(float(mine["network.upload_bytes_per_second"]) / 2**20, 1) == 45.6
+    assert float(mine["network.request_p99_seconds"]) == pytest.approx(1.8) and float(mine["network.concurrency_within_latency"]) == 50
+    assert float(mine["network.link_bytes_per_second"]) == pytest.approx(117.03e6, rel=1e-3)
+    checks = [row["check"] for row in rows if row["host"] == "gpu01"]
+    assert len(checks) == len(set(checks))
+    text = open(paths["markdown"], encoding="utf-8").read()
+    assert "Upload: **45.6 MiB/s**" in text and "Link to other hosts: **94.2 Mbit/s**" in text
+
+
+def test_the_series_and_pairs_stay_out_of_report_json():
+    report, _documents, _inputs = measured_samples.report(samples.fleet(8, more=samples.whole()))
+    text = json.dumps(report["hosts"][0], separators=(",", ":"))
+    assert '"series"' not in text and '"pairs"' not in text and len(text) < 14_000
+
+
+def test_nothing_of_a_document_is_changed():
+    pair = samples.page()[0]
+    before = copy.deepcopy(pair[0]["measurements"])
+    fragment(pair)
+    assert pair[0]["measurements"] == before
+
+
+def test_a_figure_of_nothing_is_none():
+    assert network_record.figures(View({"hosts": [], "run": {}}, "en"), {}, None) == []
