@@ -15,7 +15,7 @@ import threading
 
 import pytest
 import transfer_servers as servers
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, http_errors, transfer, transfer_request
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_errors, transfer, transfer_request
 
 BODY = b"b" * 100000
 GOOD = servers.gives(BODY)

@@ -98,6 +98,15 @@ def test_a_wait_that_the_server_asks_for_is_kept_or_not_waited_for(monkeypatch):
     assert kinds(result) == [(["http_5xx"], None)]
 
 
+def test_a_moment_to_come_back_at_is_understood():
+    import email.utils
+    import time
+    with servers.Server(servers.refuses(503, [("Retry-After", email.utils.formatdate(time.time() + 1))]), GOOD) as server:
+        assert kinds(run(server.url)) == [(["http_5xx"], None)]
+    with servers.Server(servers.refuses(503, [("Retry-After", "soon")]), GOOD) as server:
+        assert kinds(run(server.url)) == [(["http_5xx"], None)]
+
+
 def test_nobody_listens():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

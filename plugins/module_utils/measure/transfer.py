@@ -15,7 +15,7 @@ from ..sources.forked import signal_name
 from ..sources.host_files import HostFiles
 from . import http_connection, transfer_checksum
 from .figures import bytes_text
-from .http_errors import Failure, endpoint
+from .http_errors import endpoint
 from .moments import local_time
 from .transfer_attempt import Attempts
 from .transfer_place import Place, Refused  # noqa: F401
