@@ -33,6 +33,7 @@ PROGRAMS = {
     "/opt/lab/busy": HEAD + 'iperf3 "$@" & sleep 0.7; iperf3 -c "$3" -p "$5" -t 60 -b 1M >/dev/null 2>&1 & wait\n',
     "/opt/lab/mute": HEAD + 'exec python3 /opt/lab/mute.py "$3" "$5"\n',
     "/opt/lab/mute.py": MUTE,
+    "/opt/lab/vanishes": HEAD + 'iperf3 "$@" & sleep 3; ip link set eth0 down; wait\n',
 }
 FILTER = "table inet lab {\n chain input {\n  type filter hook input priority 0;\n  tcp dport 5201-5300 %s\n }\n}\n"
 SHAPED = ["g%d" % number for number in range(1, 9)]
@@ -51,6 +52,7 @@ def hosts() -> dict[str, dict]:
     made.update({"plain1": {}, "plain2": {"base": "trixie"}, "lossy": {"loss": 0.05}, "late": {"delay_ms": 10}})
     made.update({name: {"rate": "100mbit"} for name in RING})
     made.update({name: {} for name in REFUSED})
+    made["vanishes"] = {"rate": "100mbit"}
     for name, fields in made.items():
         fields["vars"] = {"gpu_audit_link_address": "eth0"}
         if "/opt/lab/" + name in PROGRAMS:
@@ -74,7 +76,7 @@ def controller(tmp_path_factory):
     rows = [from_row({"name": name, "files": PROGRAMS, **fields}, index) for index, (name, fields) in enumerate(HOSTS.items())]
     with lab(rows):
         for name in HOSTS:
-            inside(name, "chmod +x /opt/lab/dies /opt/lab/busy /opt/lab/mute")
+            inside(name, "chmod +x /opt/lab/dies /opt/lab/busy /opt/lab/mute /opt/lab/vanishes")
         for name, what in (("refuses", "reject with tcp reset"), ("drops", "drop")):
             inside(name, "echo '%s' | nft -f -" % (FILTER % what))
         inside("jumbo", "ip link set eth0 mtu 9000")
@@ -84,9 +86,9 @@ def controller(tmp_path_factory):
         yield made
 
 
-def play(controller, names, seconds=200, **variables):
+def play(controller, names, *arguments, seconds=200, **variables):
     asked = {"measure_network_link_seconds": 2, **variables}
-    return controller.play(str(controller.folder / "links.yml"), "--limit", ",".join(names), "-e", json.dumps(asked), seconds=seconds)
+    return controller.play(str(controller.folder / "links.yml"), "--limit", ",".join(names), "-e", json.dumps(asked), *arguments, seconds=seconds)
 
 
 def measurement(controller, name: str) -> dict:
@@ -182,8 +184,33 @@ def test_two_hosts_are_measured_and_nobody_is_named(controller):
         assert result["undecided_with"] == peer and result["judged_by"] is None and result["bytes_per_second"] == pytest.approx(19e6 / 8, rel=0.1)
 
 
+def test_with_one_fork_the_pairs_of_a_round_are_tested_at_the_same_time(controller):
+    done = play(controller, SHAPED[:4], "--forks", "1", measure_network_link_mode="ring", measure_network_link_udp=False, measure_network_link_seconds=5)
+    assert done.code == 0, done.out[-3000:]
+    folder = max((controller.output / "measurements" / "_links").iterdir())
+    kept = [json.loads(path.read_text()) for path in folder.glob("[0-9]*.json")]
+    assert len(kept) == 4 and not any(document["result"]["error"] for document in kept)
+    for number in (1, 2):
+        one, other = (document for document in kept if document["result"]["round"] == number)
+        assert max(one["started"], other["started"]) < min(one["finished"], other["finished"])
+
+
 def test_check_mode_starts_nothing(controller):
     before = sorted(controller.output.rglob("*.json"))
     done = controller.play(str(controller.folder / "links.yml"), "--check", "--limit", "g1,g2,g3", seconds=60)
     assert done.code == 0 and "links of 3 hosts: 3 pairs in 3 rounds" in done.out, done.out[-3000:]
     assert sorted(controller.output.rglob("*.json")) == before
+
+
+def test_a_host_that_vanishes_half_way_costs_only_its_own_pairs(controller):
+    names = ["g1", "g2", "g3", "vanishes"]
+    done = play(controller, names, seconds=280, measure_network_link_udp=False, measure_network_link_grace_seconds=5)
+    # Only the steps of a host that is gone fail to reach it, and they fail no task.
+    assert done.code == 0, done.out[-4000:]
+    pairs = summary(controller)["pairs"]
+    assert len(pairs) == 6
+    for pair in pairs:
+        gone = "vanishes" in (pair["client"], pair["server"])
+        assert bool(pair["error"]) == gone, pair
+    assert all(measurement(controller, name)["result"]["judged_by"] == "group" for name in names[:3])
+    nothing_left(names[:3])
