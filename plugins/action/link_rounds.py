@@ -1,9 +1,9 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The steps of a link test of a group: pairs, and for each round servers, clients, results, end. Documentation: plugins/modules/link_rounds.py.
+"""The steps of a link test of a group: pairs, and for each round servers, clients, results, end.
 
-What one host's step has to tell another's is left as a file in the session's folder: the steps of a round run in processes of their own, and a
-host that dies between them takes nothing along.
+Documentation: plugins/modules/link_rounds.py. What one host's step has to tell another's is left as a file in the session's folder: the steps
+of a round run in processes of their own, and a host that dies between them takes nothing along.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     alarm,
     ansible_edge,
     collecting,
+    complaints,
     link_rounds,
     link_store,
     measuring,
@@ -25,11 +26,13 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import POLL_SECONDS, MeasuringAction
 
 REGISTERED = "measure_network_link_place"
-PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "mtu_bytes", "iperf3_version", "iperf3",
-              "counters", "local_time")
-SETTINGS = ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second", "ports", "grace_seconds")
+PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "mtu_bytes", "iperf3_version",
+              "iperf3", "counters", "local_time")
+TEST_SETTINGS = ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second")
+SETTINGS = (*TEST_SETTINGS, "ports", "grace_seconds")
 # What starting a server or a client takes on a busy controller, for each host that one of its forks has to do.
 START_SECONDS = 5
+MOST_TOLD = 20
 
 
 class ActionModule(MeasuringAction):
@@ -44,6 +47,8 @@ class ActionModule(MeasuringAction):
         begun = run_pointer.current(ansible_edge.process_tmp())
         output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
         step = arguments.get("step")
+        if step == "look":
+            return self._look(arguments, task_vars)
         if step == "plan":
             return self._plan(output_dir, arguments, task_vars)
         session = link_store.load(output_dir, arguments.get("session"))
@@ -54,14 +59,26 @@ class ActionModule(MeasuringAction):
             return _nothing("this host takes no part")
         if step == "leave":
             return self._leave(session, name, task_vars)
-        steps = {"serve": ("server", self._serve), "start": ("client", self._client), "fetch": ("client", self._fetch), "stop": ("server", self._stop)}
+        steps = {"serve": ("server", self._serve), "start": ("client", self._client), "fetch": ("client", self._fetch),
+                 "stop": ("server", self._stop)}
         if step not in steps:
-            raise ValueError("step: %r is none; there are plan, %s, leave, finish" % (step, ", ".join(steps)))
+            raise ValueError("step: %r is none; there are look, plan, %s, leave, finish" % (step, ", ".join(steps)))
         role, method = steps[step]
         pair, own = session.pair_of(int(arguments.get("round")), name)
         if own != role:
             return _nothing("nothing to do in this round")
         return method(session, pair, name, task_vars)
+
+    def _look(self, arguments, task_vars):
+        """Where the host at hand is tested; it fails, before anything is started anywhere, where that can't be told."""
+        asked = {"state": "checked", "port_range": arguments["ports"], "address": arguments.get("address") or "",
+                 "management": arguments.get("management")}
+        if arguments.get("iperf3"):
+            asked["iperf3"] = arguments["iperf3"]
+        answer = self._execute_module(module_name="trainops.gpu_audit.link_server", module_args=asked, task_vars=task_vars)
+        if answer.get("failed"):
+            return dict(self._failed(collecting.failure(answer)[1]), kind=answer.get("kind"))
+        return {key: answer.get(key) for key in PLACE_KEYS}
 
     # ---------------------------------------------------------- of the group
 
@@ -86,8 +103,9 @@ class ActionModule(MeasuringAction):
         usual = len(made) * (2 * (int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))) + 10)
         plan = {"hosts": len(hosts), "rounds": len(made), "pairs": sum(len(pairs) for pairs in made), "seconds": usual,
                 "mode": link_rounds.mode_for(len(hosts), mode)}
-        self._say("links of %d hosts: %d pairs in %d rounds (%s), about %s; each test fills its link" % (
-            plan["hosts"], plan["pairs"], plan["rounds"], plan["mode"], measuring.duration(usual, self._spoken)))
+        said = "links of %d hosts: %d pairs in %d rounds (%s), about %s; each test fills its link" % (
+            plan["hosts"], plan["pairs"], plan["rounds"], plan["mode"], measuring.duration(usual, self._spoken))
+        self._say(complaints.say(said, self._spoken))
         if self._task.check_mode:
             return {"msg": self._text("nothing_started"), "plan": plan}
         session = link_store.begin(output_dir, hosts, left_out, made, plan["mode"], settings)
@@ -95,15 +113,17 @@ class ActionModule(MeasuringAction):
 
     def _finish(self, session):
         kept = session.finish()
-        failed = {}
-        for name, (_path, document) in kept.items():
-            if "error" in document:
-                failed[name] = document["error"]
-                self._line(name, document["error"])
+        failed = {name: document["error"] for name, (_path, document) in kept.items() if "error" in document}
+        slowest = sorted((name for name in kept if name not in failed), key=lambda name: kept[name][1]["result"]["bytes_per_second"])
+        for name in [*failed, *slowest][:MOST_TOLD]:
+            if name in failed:
+                self._line(name, complaints.say(failed[name], self._spoken))
                 continue
-            result = document["result"]
+            result = kept[name][1]["result"]
             summary = {key: result[key] for key in ("send_bytes_per_second", "receive_bytes_per_second")}
             self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=kept[name][0]))
+        if len(kept) > MOST_TOLD:
+            self._say(complaints.say("the slowest of %d hosts first; %d more are kept likewise" % (len(kept), len(kept) - MOST_TOLD), self._spoken))
         return {"msg": "kept in %s" % session.folder, "folder": session.folder, "failures": failed,
                 "files": {name: path for name, (path, _document) in kept.items()}}
 
@@ -132,7 +152,7 @@ class ActionModule(MeasuringAction):
     def _lose(self, session, name, words):
         words = "%s can't be reached: %s" % (name, words)
         session.note("lost", name, {"message": words})
-        self._line(name, words)
+        self._line(name, complaints.say(words, self._spoken))
 
     def _server_arguments(self, session, name, **more):
         settings = session.data["settings"]
@@ -143,7 +163,8 @@ class ActionModule(MeasuringAction):
         pairs = len(session.data["rounds"][pair["round"] - 1])
         spread = START_SECONDS * (2 + 2 * pairs // max(1, int(task_vars.get("ansible_forks") or 5)))
         lifetime = self._longest(session) + spread
-        answer = self._asked(session, name, task_vars, "link_server", self._server_arguments(session, name, state="started", lifetime_seconds=lifetime))
+        arguments = self._server_arguments(session, name, state="started", lifetime_seconds=lifetime)
+        answer = self._asked(session, name, task_vars, "link_server", arguments)
         if answer.get("failed") or not answer.get("port"):
             words = collecting.failure(answer)[1]
             session.note("server", pair["n"], {"error": {"kind": answer.get("kind") or "local", "message": words if words.startswith(name)
@@ -152,6 +173,10 @@ class ActionModule(MeasuringAction):
         session.note("server", pair["n"], {"port": answer["port"]})
         return {"msg": "port %d" % answer["port"], "port": answer["port"]}
 
+    def _usual(self, session):
+        settings = session.data["settings"]
+        return 3 * (int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))) + 15
+
     def _longest(self, session):
         """Seconds that a test takes at most: what module_utils/measure/link.py holds itself to, some more for slow machines."""
         settings = session.data["settings"]
@@ -159,15 +184,18 @@ class ActionModule(MeasuringAction):
         return (one + 3) * 7 + one + 60
 
     def _client(self, session, pair, name, task_vars):
-        server = session.noted("server", pair["n"]) or {"error": {"kind": "local", "message": "no server was started on %s" % pair["server"]}}
+        server = session.noted("server", pair["n"])
+        if server is None:
+            server = {"error": {"kind": "local", "message": "no server was started on %s" % pair["server"]}}
         lost = session.noted("lost", name)
         if "error" in server or lost:
             error = server.get("error") or {"kind": "unreachable", "message": lost["message"]}
             return self._failed_pair(session, pair, error)
         settings = session.data["settings"]
-        arguments = {key: settings[key] for key in ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second") if settings.get(key)}
-        self._task.args = dict(arguments, peer=session.host(pair["server"])["address"], port=server["port"], address=session.host(name)["address"],
-                               session=session.data["id"], iperf3=session.host(name)["iperf3"])
+        arguments = {key: settings[key] for key in TEST_SETTINGS if settings.get(key) is not None}
+        own, other = session.host(name), session.host(pair["server"])
+        self._task.args = dict(arguments, peer=other["address"], port=server["port"], address=own["address"], iperf3=own["iperf3"],
+                               session=session.data["id"])
         seconds = self._longest(session)
         try:
             with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
@@ -195,9 +223,10 @@ class ActionModule(MeasuringAction):
                                         limit=measuring.duration(note["seconds"], self._spoken), lost=lost))
 
         grace = float(session.data["settings"].get("grace_seconds", 60))
+        # A host that can't be reached is given up after the time that a test usually takes: others wait for this round's end.
+        limit = max(self._usual(session), note["seconds"] - measuring.SPARE_SECONDS)
         try:
-            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), note["seconds"], grace, time.monotonic,
-                                    time.sleep, say)
+            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
         except measuring.JobError as error:
             if error.kept:
                 self._lose(session, name, str(error))

@@ -9,10 +9,10 @@ module: link_benchmark
 short_description: Measure the link to a host where an iperf3 server listens
 version_added: 0.3.0
 description:
-  - Measures with iperf3 how fast data goes to a peer and back, with as many parallel streams as it takes, the round trip, on request jitter and
-    loss of UDP packets, the path's MTU, and which counters of the interface grew meanwhile. Figures are as received.
-  - The peer needs a server, which M(trainops.gpu_audit.link_server) starts. For the links of a whole group, where a slow host is to be told from
-    its partners, take the role P(trainops.gpu_audit.measure_network#role), which tests them in rounds of disjoint pairs.
+  - Measures with iperf3 how fast data goes to a peer and back, with as many parallel streams as it takes, the round trip, on request
+    jitter and loss of UDP packets, the path's MTU, and which counters of the interface grew meanwhile. Figures are as received.
+  - The peer needs a server, which M(trainops.gpu_audit.link_server) starts. For the links of a whole group, where a slow host is to be
+    told from its partners, take the role P(trainops.gpu_audit.measure_network#role), which tests them in rounds of disjoint pairs.
   - What a link does wrong is a result with C(error). The task fails where nothing could be tried - no such address here, no iperf3.
 author:
   - The trainops.gpu_audit authors (@trainops)
@@ -27,8 +27,8 @@ options:
     default: 5201
   address:
     description:
-      - The address of this host to test from, or the name of one of its interfaces. V(management) takes the address that Ansible reaches the
-        host by (O(management)). There is no default.
+      - The address of this host to test from, or the name of one of its interfaces. V(management) takes the address that Ansible
+        reaches the host by (O(management)). There is no default.
     type: str
     default: ""
   management:
@@ -120,15 +120,26 @@ measurement:
       returned: always
       sample: {"bytes_per_second": 2937500000.0, "retransmits": 0, "seconds": 10.0, "streams": 4}
     receive: {description: The same from the peer., type: dict, returned: always, sample: null}
-    udp: {description: "C(bytes_per_second), C(jitter_seconds) and C(lost_fraction) of UDP packets to the peer.", type: dict, returned: always, sample: null}
+    udp:
+      description: C(bytes_per_second), C(jitter_seconds) and C(lost_fraction) of UDP packets to the peer.
+      type: dict
+      returned: always
+      sample: null
     rtt_seconds: {description: The shortest round trip seen., type: float, returned: always, sample: 0.00011}
     rtt_loaded_seconds: {description: The mean one while the link was full., type: float, returned: always, sample: 0.0009}
     path_mtu_bytes: {description: The largest packet that the path takes in one piece., type: int, returned: always, sample: 9000}
     interface_mtu_bytes: {description: The interface's MTU., type: int, returned: always, sample: 9000}
-    black_hole: {description: "Whether packets of that size get lost though small ones arrive. Null where the peer doesn't say.", type: bool,
-      returned: always, sample: false}
+    black_hole:
+      description: Whether packets of that size get lost though small ones arrive. Null where the peer doesn't say.
+      type: bool
+      returned: always
+      sample: false
     parallel: {description: Streams at most., type: int, returned: always, sample: 4}
-    line_rate_bits_per_second: {description: The interface's speed. Null where it isn't known., type: int, returned: always, sample: 25000000000}
+    line_rate_bits_per_second:
+      description: The interface's speed. Null where it isn't known.
+      type: int
+      returned: always
+      sample: 25000000000
     link_kind: {description: C(physical) or C(virtual)., type: str, returned: always, sample: physical}
     counters: {description: "Which counters of the interface grew meanwhile, and by how much.", type: dict, returned: always, sample: {}}
     error:
@@ -181,7 +192,8 @@ def main():
     try:
         planned = link.plan(module.params)
         if module.check_mode:
-            module.exit_json(changed=False, plan=dict((key, planned[key]) for key in ("seconds", "bytes_written", "bytes_read", "notes")), **known)
+            shown = ("seconds", "bytes_written", "bytes_read", "notes")
+            module.exit_json(changed=False, plan=dict((key, planned[key]) for key in shown), **known)
         # Not "started": async_status takes a result with that key for one of a job that still runs.
         known["started_at"] = _now()
         measured = link.run(module.params, planned)

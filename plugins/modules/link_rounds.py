@@ -16,13 +16,23 @@ description:
 options:
   step:
     description:
+      - V(look), on every host, says where it is tested, and fails where that can't be told.
       - V(plan) (once for all hosts, on the controller) pairs the hosts whose V(measure_network_link_place) says where they are tested.
       - V(serve), V(start), V(fetch) and V(stop), each on every host, are a round.
       - V(leave), on every host, ends what might be left there and reads the counters again.
       - V(finish) (once, on the controller) composes each host's measurement and keeps it.
     type: str
-    choices: [plan, serve, start, fetch, stop, leave, finish]
+    choices: [look, plan, serve, start, fetch, stop, leave, finish]
     required: true
+  address:
+    description: For V(look), as of M(trainops.gpu_audit.link_server).
+    type: str
+  management:
+    description: For V(look), as of M(trainops.gpu_audit.link_server).
+    type: str
+  iperf3:
+    description: For V(look), as of M(trainops.gpu_audit.link_server).
+    type: path
   session:
     description: What V(plan) returned as RV(session).
     type: str

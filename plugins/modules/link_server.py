@@ -9,8 +9,8 @@ module: link_server
 short_description: Start or end an iperf3 server for a link test
 version_added: 0.3.0
 description:
-  - Starts C(iperf3 -s) on one address and the first free port of a range, as a process that ends by itself after a given time, and says which
-    port it is. Or ends what a test left on this host. Or looks only where a test would run.
+  - Starts C(iperf3 -s) on one address and the first free port of a range, as a process that ends by itself after a given time, and says
+    which port it is. Or ends what a test left on this host. Or looks only where a test would run.
   - The role P(trainops.gpu_audit.measure_network#role) does this for every round of a link test.
 author:
   - The trainops.gpu_audit authors (@trainops)
@@ -25,8 +25,8 @@ options:
     default: started
   address:
     description:
-      - The address to listen on, or the name of an interface of this host, whose address is then taken. V(management) takes the address that
-        Ansible reaches the host by (O(management)). There is no default.
+      - The address to listen on, or the name of an interface of this host, whose address is then taken. V(management) takes the address
+        that Ansible reaches the host by (O(management)). There is no default.
     type: str
     default: ""
   management:
@@ -94,7 +94,11 @@ line_rate_bits_per_second:
   returned: success
   sample: 25000000000
 mtu_bytes: {description: The interface's MTU., type: int, returned: success, sample: 9000}
-counters: {description: "Errors, drops and flaps of the interface, of those below it and of their RDMA ports.", type: dict, returned: success, sample: {"eth1.rx_errors": 0}}
+counters:
+  description: Errors, drops and flaps of the interface, of those below it and of their RDMA ports.
+  type: dict
+  returned: success
+  sample: {"eth1.rx_errors": 0}
 iperf3_version: {description: Version of iperf3., type: str, returned: unless O(state=stopped), sample: "3.12"}
 iperf3: {description: Its path., type: str, returned: unless O(state=stopped), sample: /usr/bin/iperf3}
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}

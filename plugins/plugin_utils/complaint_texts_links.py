@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The part of the table of `complaints.py` that link tests say: addresses, iperf3, servers, what goes wrong between two hosts, and notes."""
+"""The part of the table of `complaints.py` that link tests say: addresses, iperf3, what goes wrong between two hosts, notes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TABLE = (
     ("no pair of {count} gave a figure; the first: {rest*}", "{count} 个配对均无数据；第一个：{rest}"),
     # --- addresses
     (
-        "gpu_audit_link_address isn't set for this host. Set it to the address or the interface whose link is to be tested (management: the address "
-        "that Ansible uses). It has: {there}",
+        "gpu_audit_link_address isn't set for this host. Set it to the address or the interface whose link is to be tested (management: the "
+        "address that Ansible uses). It has: {there}",
         "该主机未设置 gpu_audit_link_address。" + _SET + "。本机有：{there}",
     ),
     ("gpu_audit_link_address: {address} is the host's own loop, which no other host reaches. It has: {there}",
@@ -30,13 +30,19 @@ TABLE = (
     ("gpu_audit_link_address: {name} is neither an address nor an interface of this host. It has: {there}",
      "gpu_audit_link_address：{name} 既不是该主机的地址，也不是其网口。本机有：{there}"),
     (
-        "gpu_audit_link_address: management: what Ansible reaches this host by ({name}) isn't one of its own addresses (NAT, a proxy, the host itself). "
-        "Name one: {there}",
+        "gpu_audit_link_address: management: what Ansible reaches this host by ({name}) isn't one of its own addresses (NAT, a proxy, the host "
+        "itself). Name one: {there}",
         "gpu_audit_link_address：management：Ansible 访问该主机所用的 {name} 不是其自身地址（NAT、代理或本机连接）。请指定其一：{there}",
     ),
     ("this host's addresses can't be read: {error}", "无法读取该主机的地址：{error}"),
     ("{one} and {other} have the same link address, {address}: set gpu_audit_link_address of each to its own",
      "{one} 与 {other} 的链路地址相同（{address}）：请分别将 gpu_audit_link_address 设为各自的地址"),
+    # --- what is announced and told
+    (
+        "links of {hosts} hosts: {pairs} pairs in {rounds} rounds ({mode}), about {time}; each test fills its link",
+        "{hosts} 台主机的链路：{rounds} 轮共 {pairs} 个配对（{mode}），约 {time}；每次测试都会占满链路",
+    ),
+    ("the slowest of {count} hosts first; {more} more are kept likewise", "先列出 {count} 台主机中最慢的；其余 {more} 台同样已保存"),
     # --- settings
     ("a link test needs two hosts or more that can be tested; there is only {host}", "链路测试至少需要两台可测的主机；目前只有 {host}"),
     ("a link test needs two hosts or more that can be tested; there are none", "链路测试至少需要两台可测的主机；目前一台也没有"),
@@ -54,28 +60,31 @@ TABLE = (
     ("{path} --version can't be started: {error}", "无法启动 {path} --version：{error}"),
     ("the program timeout (coreutils) isn't here; without it a server might be left running",
      "此处没有 timeout 程序（coreutils）；缺少它服务端可能无法自行结束"),
-    ("iperf3 -s on {address} port {port} didn't begin to listen within {seconds} s: {said}", "{address} 端口 {port} 上的 iperf3 -s 在 {seconds} 秒内未开始监听：{said}"),
+    ("iperf3 -s on {address} port {port} didn't begin to listen within {seconds} s: {said}",
+     "{address} 端口 {port} 上的 iperf3 -s 在 {seconds} 秒内未开始监听：{said}"),
     ("iperf3 -s can't listen on {address} port {port}: {said}", "iperf3 -s 无法在 {address} 端口 {port} 监听：{said}"),
     ("all ports from {first} to {last} are taken on {address}; give a wider range", "{address} 上 {first} 到 {last} 的端口全部被占用；请给出更大的范围"),
     # --- what goes wrong between two hosts
     (
-        "{where} took the connection and gave no answer, or stopped answering, within {seconds} s: no iperf3 server listens there, its machine hangs, "
-        "or large packets get lost on the way (packets of {size} bytes get lost on this path: set one MTU on both hosts and every switch between them)",
+        "{where} took the connection and gave no answer, or stopped answering, within {seconds} s: no iperf3 server listens there, its "
+        "machine hangs, or large packets get lost on the way (packets of {size} bytes get lost on this path: set one MTU on both hosts and "
+        "every switch between them)",
         "{where} 已接受连接，但在 {seconds} 秒内没有应答或中途停止应答：那里不是 iperf3 服务端、对方主机挂起，或大包在途中丢失"
         "（此路径会丢失 {size} 字节的包：请将两端主机及其间所有交换机的 MTU 设为一致）",
     ),
     (
-        "{where} took the connection and gave no answer, or stopped answering, within {seconds} s: no iperf3 server listens there, its machine hangs, "
-        "or large packets get lost on the way",
+        "{where} took the connection and gave no answer, or stopped answering, within {seconds} s: no iperf3 server listens there, its "
+        "machine hangs, or large packets get lost on the way",
         "{where} 已接受连接，但在 {seconds} 秒内没有应答或中途停止应答：那里不是 iperf3 服务端、对方主机挂起，或大包在途中丢失",
     ),
     ("no answer from {where} within {seconds} s: a firewall drops it, or what listens there is no iperf3 server",
      "{where} 在 {seconds} 秒内没有应答：被防火墙丢弃，或那里监听的不是 iperf3 服务端"),
-    ("the iperf3 server on {where} is busy with somebody else's test, also after waiting: {said}", "{where} 上的 iperf3 服务端正被他人的测试占用，等待后仍然如此：{said}"),
+    ("the iperf3 server on {where} is busy with somebody else's test, also after waiting: {said}",
+     "{where} 上的 iperf3 服务端正被他人的测试占用，等待后仍然如此：{said}"),
     ("{where} refused the connection: no server listens there, or a firewall rejects it ({said})", "{where} 拒绝连接：没有服务端在监听，或被防火墙拒绝（{said}）"),
     (
-        "{where} can't be reached: no answer to the connection, a firewall drops it ({said}). Open the ports of measure_network_link_ports between the "
-        "hosts",
+        "{where} can't be reached: no answer to the connection, a firewall drops it ({said}). Open the ports of measure_network_link_ports "
+        "between the hosts",
         "无法连接 {where}：连接没有应答，被防火墙丢弃（{said}）。请在主机之间放行 measure_network_link_ports 中的端口",
     ),
     ("the name of {where} can't be looked up: {said}", "无法解析 {where} 的名称：{said}"),
@@ -97,8 +106,8 @@ TABLE = (
     ("sending is much slower than the other direction", "发送方向远慢于接收方向"),
     ("receiving is much slower than the other direction", "接收方向远慢于发送方向"),
     (
-        "MTU black hole: packets of {size} bytes to {peer} get lost and nobody says so, small ones arrive; the MTU of the other host or of a switch "
-        "between is smaller",
+        "MTU black hole: packets of {size} bytes to {peer} get lost and nobody says so, small ones arrive; the MTU of the other host or of a "
+        "switch between is smaller",
         "MTU 黑洞：发往 {peer} 的 {size} 字节的包丢失且无人告知，小包可以到达；对方主机或其间交换机的 MTU 更小",
     ),
     ("the path to {peer} carries packets of {size} bytes, this interface {own}", "到 {peer} 的路径可承载 {size} 字节的包，本机网口为 {own} 字节"),

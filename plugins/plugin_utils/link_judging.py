@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """From the pairs of a link test to each host's own figures, so that one slow host is named and its partners aren't. Pure.
 
-One bad host makes every pair that it is in slow. A host's own figure is therefore, for each direction, the upper median of its pairs, those with
-hosts that are certainly slow left out: a host whose best pair is slow is slow itself. Where a host was tested with one other only, and that
-one with nobody else, nobody can tell which of the two it is.
+One bad host makes every pair that it is in slow. A host's own figure is therefore, for each direction, the upper median of its pairs, those
+with hosts that are certainly slow left out: a host whose best pair is slow is slow itself. Where a host was tested with one other only, and
+that one with nobody else, nobody can tell which of the two it is.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def judgeable_rate(link):
 def hosts_figures(pairs, links):
     """What each host's own link does.
 
-    pairs: [{"client", "server", "error" (null or {...}), "send": null or {"bytes_per_second"}, "receive": the same}], send being from client
-    to server. links: {host: {"line_rate_bits_per_second", "link_kind"}}.
-    -> {host: {"send_bytes_per_second", "receive_bytes_per_second", "bytes_per_second" (the worse), "slower_direction", "fraction_of_line_rate",
-               "group_median_bytes_per_second", "fraction_of_group_median", "judged_by", "undecided_with"}}; null where nothing is known.
+    pairs: [{"client", "server", "error" (null or {...}), "send": null or {"bytes_per_second"}, "receive": the same}], send being from
+    client to server. links: {host: {"line_rate_bits_per_second", "link_kind"}}.
+    -> {host: {"send_bytes_per_second", "receive_bytes_per_second", "bytes_per_second" (the worse), "slower_direction",
+               "fraction_of_line_rate", "group_median_bytes_per_second", "fraction_of_group_median", "judged_by", "undecided_with"}}; null where nothing is known.
     """
     seen = dict((host, {"send": [], "receive": []}) for host in links)
     for pair in pairs:

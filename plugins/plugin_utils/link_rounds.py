@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Rounds of disjoint pairs: which host is tested with which, so that no two tests of a round share a host. Pure.
 
-`mesh`: every host with every other, by the circle method: of n hosts (one more that stands for a pause where n is odd) round r pairs i with j
-where i + j = 2r modulo n - 1, and the last host with r. n - 1 rounds, n where n is odd.
+`mesh`: every host with every other, by the circle method: of n hosts (one more that stands for a pause where n is odd) round r pairs i with
+j where i + j = 2r modulo n - 1, and the last host with r. n - 1 rounds, n where n is odd.
 
-`log`: log2(n) of those rounds, rounded up and spread evenly over them, so that a host's partners are spread over the list (and with it over the
-racks that a list usually follows). In each of them every host is tested, save one where their number is odd; no pair comes twice.
+`log`: log2(n) of those rounds, rounded up and spread evenly over them, so that a host's partners are spread over the list (and with it over
+the racks that a list usually follows). In each of them every host is tested, save one where their number is odd; no pair comes twice.
 
 `ring`: every host with the next one of the list, the last with the first: two rounds, three where their number is odd.
 """

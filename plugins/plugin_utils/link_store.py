@@ -69,8 +69,8 @@ class Session:
         client, server = self.host(pair["client"]), self.host(pair["server"])
         result = answer.get("measurement")
         if not isinstance(result, dict):
-            result = {"client_address": client["address"], "server_address": server["address"], "interface": client["interface"], "tool": "iperf3",
-                      "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None, "rtt_seconds": None,
+            result = {"client_address": client["address"], "server_address": server["address"], "interface": client["interface"],
+                      "tool": "iperf3", "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None, "rtt_seconds": None,
                       "path_mtu_bytes": None, "parallel": None, "counters": None, "notes": [], "error": answer["error"],
                       "line_rate_bits_per_second": client["line_rate_bits_per_second"], "link_kind": client["link_kind"]}
         result = dict(result, client=pair["client"], server=pair["server"], server_interface=server["interface"], round=pair["round"])
@@ -99,19 +99,19 @@ class Session:
         pairs = self.pairs()
         finished = run_directory.now()
         results = host_results(self.data, pairs, {name: (self.noted("after", name) or {}).get("counters") for name in self.data["hosts"]})
-        kept = {}
+        kept, options = {}, dict(self.data["settings"], session=self.data["id"])
         for name, result in results.items():
             host = self.host(name)
             answer = {"machine_id": host["machine_id"], "gpu_uuids": host["gpu_uuids"], "target": TARGET}
             failure = _failure(result)
             answer.update({"failed": True, "msg": failure} if failure else {"measurement": result})
-            document = measuring.document(name, MODULE, dict(self.data["settings"], session=self.data["id"]), answer, self.data["started"], finished)
+            document = measuring.document(name, MODULE, options, answer, self.data["started"], finished)
             kept[name] = (measuring.store(self.output_dir, document), document)
+        short = {name: {key: value for key, value in result.items() if key not in ("pairs", "notes")} for name, result in results.items()}
         run_directory.write_json(os.path.join(self.folder, "summary.json"), run_directory.tame({
-            "schema": SUMMARY_SCHEMA, "id": self.data["id"], "started": self.data["started"], "finished": finished, "mode": self.data["mode"],
-            "rounds": len(self.data["rounds"]), "left_out": self.data["left_out"],
-            "hosts": {name: {key: value for key, value in result.items() if key not in ("pairs", "notes")} for name, result in results.items()},
+            "schema": SUMMARY_SCHEMA, "finished": finished, "rounds": len(self.data["rounds"]), "hosts": short,
             "pairs": [dict(pair, **_shown(result)) for pair, result in pairs],
+            **{key: self.data[key] for key in ("id", "started", "mode", "left_out")},
         }))
         shutil.rmtree(os.path.join(self.folder, ".work"), ignore_errors=True)
         return kept
@@ -131,14 +131,14 @@ def begin(output_dir, hosts, left_out, rounds, mode, settings):
         for client, server in pairs:
             number += 1
             listed[-1].append({"n": number, "round": at + 1, "client": client, "server": server})
-    data = {"schema": SCHEMA, "id": run_directory.new_run_id(), "started": run_directory.now(), "mode": mode, "hosts": hosts, "left_out": left_out,
-            "rounds": listed, "settings": settings}
+    data = {"schema": SCHEMA, "id": run_directory.new_run_id(), "started": run_directory.now(), "mode": mode, "hosts": hosts,
+            "left_out": left_out, "rounds": listed, "settings": settings}
     session = Session(output_dir, data)
     try:
         os.makedirs(os.path.join(session.folder, ".work"))
     except OSError as error:
-        raise run_directory.RunDirectoryError(
-            "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (session.folder, error.strerror or error)) from error
+        words = "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (session.folder, error.strerror or error)
+        raise run_directory.RunDirectoryError(words) from error
     run_directory.write_json(os.path.join(session.folder, "session.json"), run_directory.tame(data))
     return session
 
@@ -221,7 +221,8 @@ def _host_result(name, host, figure, pairs, after, count, data):
         address=host["address"], interface=host["interface"], link_kind=host["link_kind"],
         line_rate_bits_per_second=host["line_rate_bits_per_second"], pairs=own,
         retransmits=sum(counted) if counted else None, rtt_seconds=_middle(entry["rtt_seconds"] for entry in own),
-        jitter_seconds=_middle(each.get("jitter_seconds") for each in udp), lost_fraction=_middle(each.get("lost_fraction") for each in udp),
+        jitter_seconds=_middle(each.get("jitter_seconds") for each in udp),
+        lost_fraction=_middle(each.get("lost_fraction") for each in udp),
         path_mtu_bytes=link_judging.upper_median(pair["path_mtu_bytes"] for pair in asked if pair.get("path_mtu_bytes")),
         interface_mtu_bytes=host.get("mtu_bytes"), black_hole=2 * sum(holes) > len(holes) if holes else None,
         parallel=max((pair["parallel"] for pair in pairs if pair.get("parallel")), default=None),
@@ -232,7 +233,8 @@ def _host_result(name, host, figure, pairs, after, count, data):
 def _notes(name, figure, own, pairs):
     notes = []
     if figure["undecided_with"]:
-        notes.append("tested with %s only: if the link between them is slow, nobody can tell which of the two it is" % figure["undecided_with"])
+        notes.append("tested with %s only: if the link between them is slow, nobody can tell which of the two it is" %
+                     figure["undecided_with"])
     if figure["slower_direction"]:
         notes.append("%s is much slower than the other direction" % {"send": "sending", "receive": "receiving"}[figure["slower_direction"]])
     failed = ["with %s: %s" % (entry["peer"], entry["error"]["message"]) for entry in own if entry["error"]]

@@ -32,6 +32,7 @@ TABLE = {
 }
 # The Chinese of the figures of a summary, of their words, and of what a speed is labelled as.
 FIGURES = {
+    "send": "发送", "receive": "接收",
     "read": "读取", "small file": "小文件读取", "checkpoint write": "检查点写入", "quick": "快速初测", "cached": "来自缓存", "outcome": "结局",
     "error": "错误", "exit code": "退出码", "duration": "用时", "iterations": "迭代数", "epoch": "每轮用时", "data wait": "等待数据",
     "limiter": "瓶颈", "notes": "备注", "requests per second": "每秒应答", "knee concurrency": "满足延迟要求的最高并发",

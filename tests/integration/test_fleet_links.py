@@ -105,7 +105,10 @@ def nothing_left(names, seconds=15) -> None:
     """Soon no program of a test runs on these hosts (Ansible's own watchdog of a job looks every five seconds), and only ssh is listened for."""
     until = time.monotonic() + seconds
     for name in names:
-        while left := inside(name, "ps ax -o args= | grep -E 'iperf3|/opt/lab|link_(server|benchmark)' | grep -v grep"):
+        while True:
+            left = inside(name, "ps ax -o args= | grep -E 'iperf3|/opt/lab|link_(server|benchmark)' | grep -v grep")
+            if not left:
+                break
             assert time.monotonic() < until, (name, left)
             time.sleep(0.5)
         listening = inside(name, "ss -Hltun | awk '{print $5}' | grep -v ':22$'")

@@ -178,6 +178,10 @@ def _dict(value):
     return value if isinstance(value, dict) else {}
 
 
+def _dicts(value):
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def _number(value):
     """A finite number of sane size that isn't negative, None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _LARGEST:
@@ -234,8 +238,8 @@ def _figures(facts, end, asked):
         facts["bytes_per_second"][direction] = entry["bytes_per_second"]
         if entry["bytes_per_second"] is not None and entry["seconds"] is not None and entry["seconds"] < SHORT_SECONDS:
             if _number(asked.get("bytes")) or _number(asked.get("blocks")):
-                facts["notes"].append("a transfer of a given size that took %.2f s only: 3.16 and newer count waiting in, so that this is no "
-                                      "rate of the link" % entry["seconds"])
+                facts["notes"].append("a transfer of a given size that took %.2f s only: 3.16 and newer count waiting in, so that this is "
+                                      "no rate of the link" % entry["seconds"])
             elif entry["seconds"] < 1:
                 facts["notes"].append("lasted %.2f s only: no rate of the link" % entry["seconds"])
     entries = list(facts["directions"].values())
@@ -292,16 +296,15 @@ def _udp(sums, notes):
 
 def _latency(facts, document, end):
     """Round trips of the streams that this client sent on (a receiver's are none), the path's MTU, and how busy both ends were."""
-    senders = [_dict(_dict(stream).get("sender")) for stream in end.get("streams") or [] if isinstance(stream, dict)]
+    senders = [_dict(stream.get("sender")) for stream in _dicts(end.get("streams"))]
     if "send" in facts["directions"]:
         own = [sender for sender in senders if sender.get("sender") is not False]
         least = [_number(sender.get("min_rtt")) for sender in own if _number(sender.get("min_rtt"))]
         means = [_number(sender.get("mean_rtt")) for sender in own if _number(sender.get("mean_rtt"))]
         facts["rtt_seconds"] = min(least or means) / 1e6 if least or means else None
         facts["rtt_loaded_seconds"] = sum(means) / len(means) / 1e6 if means else None
-    intervals = document.get("intervals")
-    sizes = [_number(stream.get("pmtu")) for interval in (intervals if isinstance(intervals, list) else [])
-             for stream in _dict(interval).get("streams") or [] if isinstance(stream, dict) and stream.get("sender") is not False]
+    sizes = [_number(stream.get("pmtu")) for interval in _dicts(document.get("intervals"))
+             for stream in _dicts(interval.get("streams")) if stream.get("sender") is not False]
     facts["path_mtu_bytes"] = min((int(size) for size in sizes if size), default=None)
     busy = _dict(end.get("cpu_utilization_percent"))
     for side, key in (("client", "host_total"), ("server", "remote_total")):

@@ -127,8 +127,8 @@ def client(used, argv, server, port, limit_seconds, session, run=run_program):
     if done.timed_out:
         known = "--connect-timeout" in used.options
         return facts, {"kind": "stalled" if known else "timeout", "message": (
-            "%s took the connection and gave no answer, or stopped answering, within %d s: no iperf3 server listens there, its machine hangs, or large "
-            "packets get lost on the way" % (where, limit_seconds) if known else
+            "%s took the connection and gave no answer, or stopped answering, within %d s: no iperf3 server listens there, its machine hangs, "
+            "or large packets get lost on the way" % (where, limit_seconds) if known else
             "no answer from %s within %d s: a firewall drops it, or what listens there is no iperf3 server" % (where, limit_seconds))}
     if facts["error"] is None:
         return facts, None
@@ -145,7 +145,8 @@ _KINDS = (
     ("unreachable", r"No route to host|[Nn]etwork is unreachable|[Hh]ost is (down|unreachable)"),
     ("dns", r"Name or service not known|name resolution|No address associated|nodename nor servname"),
     ("reset", r"reset by peer|closed unexpectedly|[Bb]roken pipe|server has terminated|unable to receive results"),
-    ("local", r"Cannot assign requested address|unable to bind|Permission denied|No such device|unrecognized option|parameter error|Too many open files"),
+    ("local", r"Cannot assign requested address|unable to bind|Permission denied|No such device|unrecognized option|parameter error|"
+              r"Too many open files"),
 )
 _SAID = {
     "busy": "the iperf3 server on %(where)s is busy with somebody else's test, also after waiting: %(said)s",
@@ -189,9 +190,10 @@ def start_server(used, address, port_range, lifetime_seconds, session):
         if not _free(address, port):
             continue
         with scratch_file() as output:
-            process = subprocess.Popen(
-                _limited([used.path, "-s", "-B", address, "-p", "%d" % port], lifetime_seconds), stdin=subprocess.DEVNULL, stdout=output,
-                stderr=output, env=dict(os.environ, LC_ALL="C", **{MARK_VARIABLE: session}), start_new_session=True, close_fds=True, cwd="/")
+            argv = _limited([used.path, "-s", "-B", address, "-p", "%d" % port], lifetime_seconds)
+            environment = dict(os.environ, LC_ALL="C", **{MARK_VARIABLE: session})
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True,
+                                       close_fds=True, cwd="/")
             until = time.monotonic() + ANSWER_SECONDS
             while process.poll() is None and time.monotonic() < until:
                 if _listens(port):
@@ -202,7 +204,8 @@ def start_server(used, address, port_range, lifetime_seconds, session):
             said = " ".join(read_scratch(output, 4000).decode("utf-8", "replace").split())[-300:]
         if process.poll() is None:
             stop(session)
-            raise NoServer("local", "iperf3 -s on %s port %d didn't begin to listen within %d s: %s" % (address, port, ANSWER_SECONDS, said))
+            raise NoServer("local", "iperf3 -s on %s port %d didn't begin to listen within %d s: %s" % (
+                address, port, ANSWER_SECONDS, said))
         if "in use" not in said:
             raise NoServer("local", "iperf3 -s can't listen on %s port %d: %s" % (address, port, said or "it said nothing"))
     raise NoServer("busy", "all ports from %d to %d are taken on %s; give a wider range" % (port_range[0], port_range[-1], address))

@@ -54,8 +54,9 @@ def longest(options):
     """Seconds that a test takes at most."""
     one = iperf3_run.deadline(options["seconds"], options["omit_seconds"])
     tries = 1 if options.get("parallel") else len(STREAMS)
+    tests = tries * len(options["directions"]) + (1 if options["udp"] else 0)
     # Clients that end in time but for the last one; a busy server is asked again.
-    return (options["seconds"] + options["omit_seconds"] + 3) * (tries * len(options["directions"]) + (1 if options["udp"] else 0)) + one + 15
+    return (options["seconds"] + options["omit_seconds"] + 3) * tests + one + 15
 
 
 def run(options, planned, host=None, client=iperf3_run.client):
@@ -79,7 +80,8 @@ def run(options, planned, host=None, client=iperf3_run.client):
     result = {
         "client_address": place["address"], "server_address": peer, "port": options["port"], "interface": interface, "tool": "iperf3",
         "iperf3_version": used.version, "send": None, "receive": None, "udp": None, "rtt_seconds": None, "rtt_loaded_seconds": None,
-        "path_mtu_bytes": mtu["path_mtu_bytes"], "interface_mtu_bytes": link["mtu_bytes"], "black_hole": mtu["black_hole"], "parallel": None,
+        "path_mtu_bytes": mtu["path_mtu_bytes"], "interface_mtu_bytes": link["mtu_bytes"], "black_hole": mtu["black_hole"],
+        "parallel": None,
         "line_rate_bits_per_second": link["line_rate_bits_per_second"], "link_kind": link["link_kind"], "counters": None, "error": None,
         "local_time": _local_time(), "notes": notes,
     }
@@ -96,7 +98,8 @@ def run(options, planned, host=None, client=iperf3_run.client):
         if error:
             notes.append("UDP: %s" % error["message"])
     # What iperf3 sees is never the idle link: its streams fill every queue on the way.
-    result.update(rtt_seconds=test.rtt if mtu["rtt_seconds"] is None else mtu["rtt_seconds"], rtt_loaded_seconds=test.rtt_loaded, parallel=test.streams)
+    result["rtt_seconds"] = test.rtt if mtu["rtt_seconds"] is None else mtu["rtt_seconds"]
+    result.update(rtt_loaded_seconds=test.rtt_loaded, parallel=test.streams)
     notes += test.notes
     result["counters"] = link_place.growth(before, link_place.counters(host, link_place.look(host), interface))
     return result
@@ -105,7 +108,8 @@ def run(options, planned, host=None, client=iperf3_run.client):
 def _at(direction, error, mtu):
     words = "%s: %s" % (direction, error["message"])
     if error["kind"] == "stalled" and mtu["black_hole"]:
-        words += " (packets of %d bytes get lost on this path: set one MTU on both hosts and every switch between them)" % mtu["path_mtu_bytes"]
+        words += " (packets of %d bytes get lost on this path: set one MTU on both hosts and every switch between them)" % (
+            mtu["path_mtu_bytes"])
     return {"kind": error["kind"], "message": words}
 
 
@@ -113,8 +117,8 @@ def _mtu_notes(mtu, own, peer):
     if mtu["error"]:
         return ["path MTU to %s: %s" % (peer, mtu["error"])]
     if mtu["black_hole"]:
-        return ["MTU black hole: packets of %s bytes to %s get lost and nobody says so, small ones arrive; the MTU of the other host or of a switch "
-                "between is smaller" % (mtu["path_mtu_bytes"], peer)]
+        return ["MTU black hole: packets of %s bytes to %s get lost and nobody says so, small ones arrive; the MTU of the other host or of a "
+                "switch between is smaller" % (mtu["path_mtu_bytes"], peer)]
     if own and mtu["path_mtu_bytes"] and mtu["path_mtu_bytes"] < own:
         return ["the path to %s carries packets of %d bytes, this interface %d" % (peer, mtu["path_mtu_bytes"], own)]
     return []
@@ -183,8 +187,8 @@ class _Test(object):
     def _tell(self, name, best):
         old = iperf3_run.numbers(self.used.version) < iperf3_run.THREADED
         if old and best["streams"] > 1 and self.line_rate and best["bytes_per_second"] * 8 < FILLED_FRACTION * self.line_rate:
-            self.notes.append("%s: iperf3 %s runs all streams in one thread, which may be what is full; 3.16 and newer have one for each" % (
-                name, self.used.version))
+            self.notes.append("%s: iperf3 %s runs all streams in one thread, which may be what is full; 3.16 and newer have one for each" %
+                              (name, self.used.version))
 
     def _latency(self, facts):
         for key, value in (("rtt", facts["rtt_seconds"]), ("rtt_loaded", facts["rtt_loaded_seconds"])):
@@ -210,7 +214,10 @@ def identity(host=None):
 
 
 def serve(options, host=None):
-    """What link_server does: looks, and starts or ends a server. -> its result; link_place.NoAddress, iperf3_run.NoTool or NoServer, ValueError."""
+    """What link_server does: looks, and starts or ends a server. -> its result.
+
+    link_place.NoAddress, iperf3_run.NoTool or NoServer, ValueError.
+    """
     host = host or HostFiles()
     ended = {}
     if options["state"] == "stopped":

@@ -37,8 +37,8 @@ def address_of(wanted, management=None, known=None):
     """
     wanted = str(wanted or "").strip()
     if not wanted:
-        raise NoAddress("%s isn't set for this host. Set it to the address or the interface whose link is to be tested (management: the address "
-                        "that Ansible uses). It has: %s" % (VARIABLE, _listed(_addresses(known))))
+        raise NoAddress("%s isn't set for this host. Set it to the address or the interface whose link is to be tested (management: the "
+                        "address that Ansible uses). It has: %s" % (VARIABLE, _listed(_addresses(known))))
     there = _addresses(known)
     if wanted == "management":
         return _management(management, there)
@@ -50,7 +50,8 @@ def address_of(wanted, management=None, known=None):
     for entry in there:
         if entry["address"] == wanted:
             if entry["scope"] == "host":
-                raise NoAddress("%s: %s is the host's own loop, which no other host reaches. It has: %s" % (VARIABLE, wanted, _listed(there)))
+                raise NoAddress("%s: %s is the host's own loop, which no other host reaches. It has: %s" % (
+                    VARIABLE, wanted, _listed(there)))
             return {"address": wanted, "interface": entry["interface"]}
     raise NoAddress("%s: %s is no address of this host. It has: %s" % (VARIABLE, wanted, _listed(there)))
 
@@ -93,8 +94,8 @@ def _management(name, there):
         for entry in there:
             if entry["address"] == candidate and entry["scope"] == "global":
                 return {"address": candidate, "interface": entry["interface"]}
-    raise NoAddress("%s: management: what Ansible reaches this host by (%s) isn't one of its own addresses (NAT, a proxy, the host itself). Name one: %s"
-                    % (VARIABLE, name or "unknown", _listed(there)))
+    raise NoAddress("%s: management: what Ansible reaches this host by (%s) isn't one of its own addresses (NAT, a proxy, the host itself). "
+                    "Name one: %s" % (VARIABLE, name or "unknown", _listed(there)))
 
 
 # ---------------------------------------------------------------- the interface
@@ -136,7 +137,8 @@ def _by_name(seen):
 
 def _card(entry):
     """Whether an interface is a real card: hardware behind it, and not one that a virtual machine makes up."""
-    return entry.get("kind") in ("ethernet", "infiniband", "wireless") and entry.get("driver") not in _PARAVIRTUAL and bool(entry.get("driver"))
+    driver = entry.get("driver")
+    return entry.get("kind") in ("ethernet", "infiniband", "wireless") and bool(driver) and driver not in _PARAVIRTUAL
 
 
 def _rate(host, interfaces, name, notes, depth):
@@ -151,10 +153,12 @@ def _rate(host, interfaces, name, notes, depth):
     if members:
         mode = (host.text_or(base + "/bonding/mode") or "").split(" ")[0]
         active = host.text_or(base + "/bonding/active_slave")
-        counted = [active] if mode == "active-backup" and active else [each for each in members if interfaces.get(each, {}).get("state") != "down"]
+        up = [each for each in members if interfaces.get(each, {}).get("state") != "down"]
+        counted = [active] if mode == "active-backup" and active else up
         rates = [_rate(host, interfaces, each, notes, depth + 1) for each in counted]
         if len(counted) > 1:
-            notes.append("%s spreads connections over %d links (%s): one stream fills one of them at most" % (name, len(counted), mode or "bond"))
+            notes.append("%s spreads connections over %d links (%s): one stream fills one of them at most" % (
+                name, len(counted), mode or "bond"))
         return sum(rates) if rates and None not in rates else None
     rates = [rate for rate in (_rate(host, interfaces, each, notes, depth + 1) for each in below) if rate]
     return max(rates) if rates else None
