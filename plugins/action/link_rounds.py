@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The steps of a link test of a group: pairs, and for each round servers, clients, results, end.
 
-Documentation: plugins/modules/link_rounds.py. What one host's step has to tell another's is left as a file in the session's folder: the steps
-of a round run in processes of their own, and a host that dies between them takes nothing along.
+Documentation: plugins/modules/link_rounds.py. What one host's step has to tell another's is left as a file in the session's folder: the
+steps of a round run in processes of their own, and a host that dies between them takes nothing along.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ class ActionModule(MeasuringAction):
             summary = {key: result[key] for key in ("send_bytes_per_second", "receive_bytes_per_second")}
             self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=kept[name][0]))
         if len(kept) > MOST_TOLD:
-            self._say(complaints.say("the slowest of %d hosts first; %d more are kept likewise" % (len(kept), len(kept) - MOST_TOLD), self._spoken))
+            said = "the slowest of %d hosts first; %d more are kept likewise" % (len(kept), len(kept) - MOST_TOLD)
+            self._say(complaints.say(said, self._spoken))
         return {"msg": "kept in %s" % session.folder, "folder": session.folder, "failures": failed,
                 "files": {name: path for name, (path, _document) in kept.items()}}
 

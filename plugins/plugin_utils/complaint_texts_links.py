@@ -17,8 +17,8 @@ TABLE = (
     ("no pair of {count} gave a figure; the first: {rest*}", "{count} 个配对均无数据；第一个：{rest}"),
     # --- addresses
     (
-        "gpu_audit_link_address isn't set for this host. Set it to the address or the interface whose link is to be tested (management: the "
-        "address that Ansible uses). It has: {there}",
+        "gpu_audit_link_address isn't set for this host. Set it to the address or the interface whose link is to be tested (management: "
+        "the address that Ansible uses). It has: {there}",
         "该主机未设置 gpu_audit_link_address。" + _SET + "。本机有：{there}",
     ),
     ("gpu_audit_link_address: {address} is the host's own loop, which no other host reaches. It has: {there}",
@@ -30,8 +30,8 @@ TABLE = (
     ("gpu_audit_link_address: {name} is neither an address nor an interface of this host. It has: {there}",
      "gpu_audit_link_address：{name} 既不是该主机的地址，也不是其网口。本机有：{there}"),
     (
-        "gpu_audit_link_address: management: what Ansible reaches this host by ({name}) isn't one of its own addresses (NAT, a proxy, the host "
-        "itself). Name one: {there}",
+        "gpu_audit_link_address: management: what Ansible reaches this host by ({name}) isn't one of its own addresses (NAT, a proxy, the "
+        "host itself). Name one: {there}",
         "gpu_audit_link_address：management：Ansible 访问该主机所用的 {name} 不是其自身地址（NAT、代理或本机连接）。请指定其一：{there}",
     ),
     ("this host's addresses can't be read: {error}", "无法读取该主机的地址：{error}"),
@@ -106,8 +106,8 @@ TABLE = (
     ("sending is much slower than the other direction", "发送方向远慢于接收方向"),
     ("receiving is much slower than the other direction", "接收方向远慢于发送方向"),
     (
-        "MTU black hole: packets of {size} bytes to {peer} get lost and nobody says so, small ones arrive; the MTU of the other host or of a "
-        "switch between is smaller",
+        "MTU black hole: packets of {size} bytes to {peer} get lost and nobody says so, small ones arrive; the MTU of the other host or of "
+        "a switch between is smaller",
         "MTU 黑洞：发往 {peer} 的 {size} 字节的包丢失且无人告知，小包可以到达；对方主机或其间交换机的 MTU 更小",
     ),
     ("the path to {peer} carries packets of {size} bytes, this interface {own}", "到 {peer} 的路径可承载 {size} 字节的包，本机网口为 {own} 字节"),

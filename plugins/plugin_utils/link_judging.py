@@ -34,7 +34,8 @@ def hosts_figures(pairs, links):
     pairs: [{"client", "server", "error" (null or {...}), "send": null or {"bytes_per_second"}, "receive": the same}], send being from
     client to server. links: {host: {"line_rate_bits_per_second", "link_kind"}}.
     -> {host: {"send_bytes_per_second", "receive_bytes_per_second", "bytes_per_second" (the worse), "slower_direction",
-               "fraction_of_line_rate", "group_median_bytes_per_second", "fraction_of_group_median", "judged_by", "undecided_with"}}; null where nothing is known.
+               "fraction_of_line_rate", "group_median_bytes_per_second", "fraction_of_group_median", "judged_by",
+               "undecided_with"}}; null where nothing is known.
     """
     seen = dict((host, {"send": [], "receive": []}) for host in links)
     for pair in pairs:

@@ -70,8 +70,8 @@ class Session:
         result = answer.get("measurement")
         if not isinstance(result, dict):
             result = {"client_address": client["address"], "server_address": server["address"], "interface": client["interface"],
-                      "tool": "iperf3", "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None, "rtt_seconds": None,
-                      "path_mtu_bytes": None, "parallel": None, "counters": None, "notes": [], "error": answer["error"],
+                      "tool": "iperf3", "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None,
+                      "rtt_seconds": None, "path_mtu_bytes": None, "parallel": None, "counters": None, "notes": [], "error": answer["error"],
                       "line_rate_bits_per_second": client["line_rate_bits_per_second"], "link_kind": client["link_kind"]}
         result = dict(result, client=pair["client"], server=pair["server"], server_interface=server["interface"], round=pair["round"])
         known = {"machine_id": client["machine_id"], "gpu_uuids": client["gpu_uuids"], "target": pair["server"],
@@ -137,8 +137,8 @@ def begin(output_dir, hosts, left_out, rounds, mode, settings):
     try:
         os.makedirs(os.path.join(session.folder, ".work"))
     except OSError as error:
-        words = "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (session.folder, error.strerror or error)
-        raise run_directory.RunDirectoryError(words) from error
+        words = "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to."
+        raise run_directory.RunDirectoryError(words % (session.folder, error.strerror or error)) from error
     run_directory.write_json(os.path.join(session.folder, "session.json"), run_directory.tame(data))
     return session
 

@@ -127,8 +127,8 @@ def client(used, argv, server, port, limit_seconds, session, run=run_program):
     if done.timed_out:
         known = "--connect-timeout" in used.options
         return facts, {"kind": "stalled" if known else "timeout", "message": (
-            "%s took the connection and gave no answer, or stopped answering, within %d s: no iperf3 server listens there, its machine hangs, "
-            "or large packets get lost on the way" % (where, limit_seconds) if known else
+            "%s took the connection and gave no answer, or stopped answering, within %d s: no iperf3 server listens there, its machine "
+            "hangs, or large packets get lost on the way" % (where, limit_seconds) if known else
             "no answer from %s within %d s: a firewall drops it, or what listens there is no iperf3 server" % (where, limit_seconds))}
     if facts["error"] is None:
         return facts, None
@@ -192,8 +192,8 @@ def start_server(used, address, port_range, lifetime_seconds, session):
         with scratch_file() as output:
             argv = _limited([used.path, "-s", "-B", address, "-p", "%d" % port], lifetime_seconds)
             environment = dict(os.environ, LC_ALL="C", **{MARK_VARIABLE: session})
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True,
-                                       close_fds=True, cwd="/")
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, close_fds=True,
+                                       start_new_session=True, cwd="/")
             until = time.monotonic() + ANSWER_SECONDS
             while process.poll() is None and time.monotonic() < until:
                 if _listens(port):

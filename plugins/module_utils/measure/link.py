@@ -117,8 +117,8 @@ def _mtu_notes(mtu, own, peer):
     if mtu["error"]:
         return ["path MTU to %s: %s" % (peer, mtu["error"])]
     if mtu["black_hole"]:
-        return ["MTU black hole: packets of %s bytes to %s get lost and nobody says so, small ones arrive; the MTU of the other host or of a "
-                "switch between is smaller" % (mtu["path_mtu_bytes"], peer)]
+        return ["MTU black hole: packets of %s bytes to %s get lost and nobody says so, small ones arrive; the MTU of the other host or of "
+                "a switch between is smaller" % (mtu["path_mtu_bytes"], peer)]
     if own and mtu["path_mtu_bytes"] and mtu["path_mtu_bytes"] < own:
         return ["the path to %s carries packets of %d bytes, this interface %d" % (peer, mtu["path_mtu_bytes"], own)]
     return []

@@ -94,8 +94,8 @@ def _management(name, there):
         for entry in there:
             if entry["address"] == candidate and entry["scope"] == "global":
                 return {"address": candidate, "interface": entry["interface"]}
-    raise NoAddress("%s: management: what Ansible reaches this host by (%s) isn't one of its own addresses (NAT, a proxy, the host itself). "
-                    "Name one: %s" % (VARIABLE, name or "unknown", _listed(there)))
+    raise NoAddress("%s: management: what Ansible reaches this host by (%s) isn't one of its own addresses (NAT, a proxy, the host "
+                    "itself). Name one: %s" % (VARIABLE, name or "unknown", _listed(there)))
 
 
 # ---------------------------------------------------------------- the interface
