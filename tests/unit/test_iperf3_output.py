@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ansible_collections.trainops.gpu_audit.plugins.filter.iperf3_facts import FilterModule
 
 REFUSED = "unable to connect to server"
-# file -> (version, bits/s received client to server, bits/s received server to client, retransmits, jitter in ms, lost share, error begins);
+# file -> (version, bits/s received client to server, server to client, retransmits, jitter in ms, lost share, how the error begins);
 # read out of the files by eye: sum_received, of old UDP sum x (1 - lost / packets).
 EXPECTED = {
     "go-iperf-sample.json": ("3.1.3", 13283900000.0, None, None, None, None, None),
@@ -82,8 +82,10 @@ EXPECTED = {
     "own-3.20-udp-reverse.json": ("3.20", None, 49255685.8386737, None, 0.15467644025382224, 6 / 382, None),
     "own-3.20-dns-fail.json": ("3.20", None, None, None, None, None, REFUSED),
     "own-3.20-refused.json": ("3.20", None, None, None, None, None, REFUSED),
-    **{"own-%s-badflag.json" % version: (None, None, None, None, None, None, "no result of iperf3 in this text")
-       for version in ("3.9", "3.12", "3.16", "3.17.1", "3.19.1", "3.20")},
+    **{
+        "own-%s-badflag.json" % version: (None, None, None, None, None, None, "no result of iperf3 in this text")
+        for version in ("3.9", "3.12", "3.16", "3.17.1", "3.19.1", "3.20")
+    },
 }
 NOTHING = {"send": None, "receive": None}
 
@@ -93,7 +95,9 @@ def iperf3_facts(text):
 
 
 def figures(facts):
-    return [facts[key] for key in ("retransmits", "jitter_seconds", "lost_fraction", "rtt_seconds")] + list(facts["bytes_per_second"].values())
+    return [facts[key] for key in ("retransmits", "jitter_seconds", "lost_fraction", "rtt_seconds")] + list(
+        facts["bytes_per_second"].values()
+    )
 
 
 def test_every_capture_gives_what_stands_in_it(captures):
@@ -174,15 +178,22 @@ def document(**end):
 def test_what_was_sent_is_not_what_arrived():
     facts = iperf3_facts(document(sum_sent={"bits_per_second": 8e9, "retransmits": 0}, sum_received={"bits_per_second": 0}))
     assert facts["bytes_per_second"] == NOTHING and "no byte that arrived" in facts["error"]
-    udp = {"start": {"version": "iperf 3.12", "test_start": {"protocol": "UDP", "reverse": 0}}, "intervals": [],
-           "end": {"sum": {"bits_per_second": 1e6, "packets": 100, "lost_percent": 0},
-                   "sum_received": {"bits_per_second": 0, "packets": 0, "lost_packets": 0, "jitter_ms": 0}}}
+    udp = {
+        "start": {"version": "iperf 3.12", "test_start": {"protocol": "UDP", "reverse": 0}},
+        "intervals": [],
+        "end": {
+            "sum": {"bits_per_second": 1e6, "packets": 100, "lost_percent": 0},
+            "sum_received": {"bits_per_second": 0, "packets": 0, "lost_packets": 0, "jitter_ms": 0},
+        },
+    }
     facts = iperf3_facts(json.dumps(udp))
     assert (facts["lost_fraction"], facts["bytes_per_second"]["send"], facts["jitter_seconds"]) == (1.0, 0.0, None)
 
 
 def test_an_error_beside_figures_gives_none_of_them():
-    text = json.dumps(dict(json.loads(document(sum_sent={"bits_per_second": 8e9}, sum_received={"bits_per_second": 8e9})), error="interrupt"))
+    text = json.dumps(
+        dict(json.loads(document(sum_sent={"bits_per_second": 8e9}, sum_received={"bits_per_second": 8e9})), error="interrupt")
+    )
     facts = iperf3_facts(text)
     assert facts["error"] == "interrupt" and facts["bytes_per_second"] == NOTHING
 
@@ -202,13 +213,30 @@ def test_what_is_no_text_is_refused(value):
 
 
 NUMBERS = st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.text(max_size=5), st.lists(st.integers(), max_size=2))
-SUM = st.one_of(NUMBERS, st.dictionaries(st.sampled_from(
-    ["bits_per_second", "retransmits", "sender", "packets", "lost_packets", "lost_percent", "jitter_ms", "seconds", "bytes"]), NUMBERS))
-ENDS = st.dictionaries(st.sampled_from(["sum", "sum_sent", "sum_received", "sum_received_bidir_reverse", "streams", "cpu_utilization_percent"]), SUM)
+SUM = st.one_of(
+    NUMBERS,
+    st.dictionaries(
+        st.sampled_from(
+            ["bits_per_second", "retransmits", "sender", "packets", "lost_packets", "lost_percent", "jitter_ms", "seconds", "bytes"]
+        ),
+        NUMBERS,
+    ),
+)
+ENDS = st.dictionaries(
+    st.sampled_from(["sum", "sum_sent", "sum_received", "sum_received_bidir_reverse", "streams", "cpu_utilization_percent"]), SUM
+)
 
 
-@given(st.fixed_dictionaries({"start": st.one_of(NUMBERS, st.dictionaries(st.sampled_from(["version", "test_start"]), SUM)),
-                              "end": st.one_of(NUMBERS, ENDS), "intervals": SUM}, optional={"error": NUMBERS}))
+@given(
+    st.fixed_dictionaries(
+        {
+            "start": st.one_of(NUMBERS, st.dictionaries(st.sampled_from(["version", "test_start"]), SUM)),
+            "end": st.one_of(NUMBERS, ENDS),
+            "intervals": SUM,
+        },
+        optional={"error": NUMBERS},
+    )
+)
 def test_no_document_raises_or_gives_a_figure_that_is_none(value):
     facts = iperf3_facts(json.dumps(value))
     for number in figures(facts):

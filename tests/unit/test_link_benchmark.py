@@ -15,8 +15,20 @@ import pytest
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import iperf3_output, iperf3_run, link, link_place
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.host_files import HostFiles
 
-OPTIONS = {"peer": "127.0.0.1", "port": 5999, "address": "lo", "management": None, "seconds": 2, "omit_seconds": 1, "parallel": 0,
-           "directions": ["send", "receive"], "udp": False, "udp_bits_per_second": 10000000, "session": "unit", "iperf3": None}
+OPTIONS = {
+    "peer": "127.0.0.1",
+    "port": 5999,
+    "address": "lo",
+    "management": None,
+    "seconds": 2,
+    "omit_seconds": 1,
+    "parallel": 0,
+    "directions": ["send", "receive"],
+    "udp": False,
+    "udp_bits_per_second": 10000000,
+    "session": "unit",
+    "iperf3": None,
+}
 THREADED = iperf3_run.Tool("/usr/bin/iperf3", "3.18", frozenset(["--connect-timeout"]))
 OLD = iperf3_run.Tool("/usr/bin/iperf3", "3.1.3", frozenset())
 TEN_GIGABIT = 10_000_000_000
@@ -35,9 +47,20 @@ class Client:
         facts = iperf3_output.parse_iperf3("")
         error = self.errors.get(len(self.asked))
         if error is None:
-            found = {"bytes_per_second": self.rates[streams] / 8, "retransmits": 0, "seconds": 2.0, "jitter_seconds": 1e-5, "lost_fraction": 0.0}
-            facts.update(error=None, directions={direction: found}, rtt_seconds=0.001, rtt_loaded_seconds=0.002,
-                         cpu_fraction={"client": self.cpu, "server": 0.1})
+            found = {
+                "bytes_per_second": self.rates[streams] / 8,
+                "retransmits": 0,
+                "seconds": 2.0,
+                "jitter_seconds": 1e-5,
+                "lost_fraction": 0.0,
+            }
+            facts.update(
+                error=None,
+                directions={direction: found},
+                rtt_seconds=0.001,
+                rtt_loaded_seconds=0.002,
+                cpu_fraction={"client": self.cpu, "server": 0.1},
+            )
         return facts, error
 
 
@@ -109,7 +132,8 @@ def test_a_result_has_all_that_is_promised(on_lo):
     assert result["send"]["bytes_per_second"] == result["receive"]["bytes_per_second"] == 9.4e9 / 8
     assert result["udp"] == {"bytes_per_second": 9.4e9 / 8, "jitter_seconds": 1e-5, "lost_fraction": 0.0}
     assert (result["interface"], result["path_mtu_bytes"], result["black_hole"], result["error"]) == ("lo", 65536, False, None) or (
-        result["path_mtu_bytes"] == 65535)
+        result["path_mtu_bytes"] == 65535
+    )
     assert 0 < result["rtt_seconds"] < 0.1 and result["counters"] is not None
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$", result["local_time"])
 
@@ -131,9 +155,16 @@ def test_a_server_that_ends_half_way_leaves_what_was_measured(on_lo):
     assert result["error"] == {"kind": "reset", "message": "receive: ended"}
 
 
-@pytest.mark.parametrize(("option", "value", "words"), [
-    ("seconds", 0, "seconds must be between 1 and 3600"), ("parallel", 500, "parallel must be"), ("peer", "a-name", "is no IP address"),
-    ("directions", [], "directions"), ("udp_bits_per_second", 5, "udp_bits_per_second must be")])
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("seconds", 0, "seconds must be between 1 and 3600"),
+        ("parallel", 500, "parallel must be"),
+        ("peer", "a-name", "is no IP address"),
+        ("directions", [], "directions"),
+        ("udp_bits_per_second", 5, "udp_bits_per_second must be"),
+    ],
+)
 def test_wrong_options_are_refused(option, value, words):
     with pytest.raises(ValueError, match=words):
         link.plan(dict(OPTIONS, **{option: value}))
@@ -196,7 +227,9 @@ def test_every_kind_of_fault_in_the_captures(captures):
 def test_a_client_that_hangs_is_ended_and_told(tmp_path):
     hangs = iperf3_run.Tool(program(tmp_path, "iperf3", "sleep 30\n"), "3.12", frozenset(["--connect-timeout"]))
     facts, error = iperf3_run.client(hangs, [hangs.path, "-c", "x"], "192.0.2.1", 5201, 0.3, "unit-hang")
-    assert facts["error"] and error["kind"] == "stalled" and "192.0.2.1 port 5201 took the connection and gave no answer" in error["message"]
+    assert (
+        facts["error"] and error["kind"] == "stalled" and "192.0.2.1 port 5201 took the connection and gave no answer" in error["message"]
+    )
     assert iperf3_run.marked("unit-hang") == []
 
 
@@ -256,31 +289,50 @@ def test_a_server_ends_by_itself(free_port):
 
 
 def test_a_server_that_says_why_it_can_t(tmp_path, free_port):
-    broken = iperf3_run.Tool(program(tmp_path, "iperf3", "echo 'iperf3: error - unable to start listener' >&2; exit 1\n"), "3.12", frozenset())
+    broken = iperf3_run.Tool(
+        program(tmp_path, "iperf3", "echo 'iperf3: error - unable to start listener' >&2; exit 1\n"), "3.12", frozenset()
+    )
     with pytest.raises(iperf3_run.NoServer, match="unable to start listener"):
         iperf3_run.start_server(broken, "127.0.0.1", [free_port], 5, "unit-broken")
 
 
 # ----------------------------------------------------------------- link_place
 
-KNOWN = [{"address": "127.0.0.1", "interface": "lo", "prefix": 8, "scope": "host"},
-         {"address": "192.0.2.10", "interface": "eth0", "prefix": 24, "scope": "global"},
-         {"address": "2001:db8::10", "interface": "ib0", "prefix": 64, "scope": "global"},
-         {"address": "198.51.100.10", "interface": "ib0", "prefix": 24, "scope": "global"},
-         {"address": "fe80::1", "interface": "eth9", "prefix": 64, "scope": "link"}]
+KNOWN = [
+    {"address": "127.0.0.1", "interface": "lo", "prefix": 8, "scope": "host"},
+    {"address": "192.0.2.10", "interface": "eth0", "prefix": 24, "scope": "global"},
+    {"address": "2001:db8::10", "interface": "ib0", "prefix": 64, "scope": "global"},
+    {"address": "198.51.100.10", "interface": "ib0", "prefix": 24, "scope": "global"},
+    {"address": "fe80::1", "interface": "eth9", "prefix": 64, "scope": "link"},
+]
 
 
-@pytest.mark.parametrize(("wanted", "address", "interface"), [
-    ("eth0", "192.0.2.10", "eth0"), ("ib0", "198.51.100.10", "ib0"), ("192.0.2.10", "192.0.2.10", "eth0"),
-    ("2001:DB8:0::10", "2001:db8::10", "ib0"), ("management", "192.0.2.10", "eth0")])
+@pytest.mark.parametrize(
+    ("wanted", "address", "interface"),
+    [
+        ("eth0", "192.0.2.10", "eth0"),
+        ("ib0", "198.51.100.10", "ib0"),
+        ("192.0.2.10", "192.0.2.10", "eth0"),
+        ("2001:DB8:0::10", "2001:db8::10", "ib0"),
+        ("management", "192.0.2.10", "eth0"),
+    ],
+)
 def test_addresses_and_interfaces(wanted, address, interface):
     assert link_place.address_of(wanted, "192.0.2.10", KNOWN) == {"address": address, "interface": interface}
 
 
-@pytest.mark.parametrize(("wanted", "words"), [
-    ("", "gpu_audit_link_address isn't set for this host"), (None, "isn't set"), ("192.0.2.99", "192.0.2.99 is no address of this host"),
-    ("127.0.0.1", "the host's own loop"), ("eth7", "'eth7' is neither an address nor an interface"), ("eth9", "no address that other hosts reach"),
-    ("management", "isn't one of its own addresses")])
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("", "gpu_audit_link_address isn't set for this host"),
+        (None, "isn't set"),
+        ("192.0.2.99", "192.0.2.99 is no address of this host"),
+        ("127.0.0.1", "the host's own loop"),
+        ("eth7", "'eth7' is neither an address nor an interface"),
+        ("eth9", "no address that other hosts reach"),
+        ("management", "isn't one of its own addresses"),
+    ],
+)
 def test_no_address_names_the_variable_and_what_there_is(wanted, words, monkeypatch):
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
     with pytest.raises(link_place.NoAddress, match=words) as caught:
@@ -305,8 +357,16 @@ class Tree:
         devices.mkdir(parents=True)
         self.net.mkdir(parents=True, exist_ok=True)
         os.symlink(os.path.relpath(devices, self.net), self.net / name)
-        values = {"type": "1", "operstate": state, "mtu": "9000", **({"speed": str(speed)} if speed else {}), **(files or {}),
-                  "statistics/rx_errors": "0", "statistics/rx_dropped": "5", "carrier_changes": "2"}
+        values = {
+            "type": "1",
+            "operstate": state,
+            "mtu": "9000",
+            **({"speed": str(speed)} if speed else {}),
+            **(files or {}),
+            "statistics/rx_errors": "0",
+            "statistics/rx_dropped": "5",
+            "carrier_changes": "2",
+        }
         for path, value in values.items():
             (devices / path).parent.mkdir(parents=True, exist_ok=True)
             (devices / path).write_text(value + "\n")
@@ -324,14 +384,28 @@ def tree(tmp_path):
     made.add("eth0", "mlx5_core", 25000).add("eth1", "mlx5_core", 25000).add("eth2", "mlx5_core", 25000, state="down")
     made.add("ens3", "virtio_net", -1).add("veth0", speed=10000)
     made.add("bond0", speed=50000, below=["eth0", "eth1"], files={"bonding/slaves": "eth0 eth1 eth2", "bonding/mode": "802.3ad 4"})
-    made.add("bond1", below=["eth0", "eth1"], files={"bonding/slaves": "eth0 eth1", "bonding/mode": "active-backup 1", "bonding/active_slave": "eth1"})
+    made.add(
+        "bond1",
+        below=["eth0", "eth1"],
+        files={"bonding/slaves": "eth0 eth1", "bonding/mode": "active-backup 1", "bonding/active_slave": "eth1"},
+    )
     made.add("bond0.100", below=["bond0"]).add("eth0.7", below=["eth0"]).add("br0", below=["eth1", "veth0"])
     return HostFiles(str(tmp_path))
 
 
-@pytest.mark.parametrize(("name", "kind", "gigabits"), [
-    ("eth0", "physical", 25), ("eth0.7", "physical", 25), ("br0", "physical", 25), ("bond0", "physical", 50), ("bond0.100", "physical", 50),
-    ("bond1", "physical", 25), ("ens3", "virtual", None), ("veth0", "virtual", None)])
+@pytest.mark.parametrize(
+    ("name", "kind", "gigabits"),
+    [
+        ("eth0", "physical", 25),
+        ("eth0.7", "physical", 25),
+        ("br0", "physical", 25),
+        ("bond0", "physical", 50),
+        ("bond0.100", "physical", 50),
+        ("bond1", "physical", 25),
+        ("ens3", "virtual", None),
+        ("veth0", "virtual", None),
+    ],
+)
 def test_line_rates_of_what_an_interface_stands_on(tree, name, kind, gigabits):
     found = link_place.describe(tree, link_place.look(tree), name)
     assert (found["link_kind"], found["line_rate_bits_per_second"]) == (kind, gigabits and gigabits * 1_000_000_000)

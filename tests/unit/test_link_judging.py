@@ -26,11 +26,20 @@ def measured(names, send=None, receive=None, dead=(), mode="auto"):
     send, receive, pairs = send or {}, receive or {}, []
     for client, server in itertools.chain(*link_rounds.rounds(names, mode)):
         if client in dead or server in dead:
-            pairs.append({"client": client, "server": server, "error": {"kind": "unreachable", "message": "gone"}, "send": None, "receive": None})
+            pairs.append(
+                {"client": client, "server": server, "error": {"kind": "unreachable", "message": "gone"}, "send": None, "receive": None}
+            )
             continue
         speed = [min(send.get(one, FAST), receive.get(other, FAST)) for one, other in ((client, server), (server, client))]
-        pairs.append({"client": client, "server": server, "error": None,
-                      "send": {"bytes_per_second": speed[0]}, "receive": {"bytes_per_second": speed[1]}})
+        pairs.append(
+            {
+                "client": client,
+                "server": server,
+                "error": None,
+                "send": {"bytes_per_second": speed[0]},
+                "receive": {"bytes_per_second": speed[1]},
+            }
+        )
     return pairs
 
 
@@ -84,12 +93,19 @@ def test_a_dead_host_has_no_figures_and_takes_none_away():
 
 def test_the_only_partner_left_clears_or_doesnt():
     # gpu3 reached gpu1 only, which is fine with gpu2: a slow pair is gpu3's own.
-    pairs = [pair for pair in measured(hosts(3), send={"gpu3": SLOW}, receive={"gpu3": SLOW}) if {pair["client"], pair["server"]} != {"gpu2", "gpu3"}]
+    pairs = [
+        pair
+        for pair in measured(hosts(3), send={"gpu3": SLOW}, receive={"gpu3": SLOW})
+        if {pair["client"], pair["server"]} != {"gpu2", "gpu3"}
+    ]
     found = link_judging.hosts_figures(pairs, {name: TEN_GIGABIT for name in hosts(3)})
     assert slow(found) == {"gpu3"} and found["gpu3"]["undecided_with"] is None
     # gpu1 is the slow one: gpu3, which reached it only, can't be told apart from it.
-    pairs = [pair for pair in measured(hosts(4), send={"gpu1": SLOW}, receive={"gpu1": SLOW})
-             if "gpu3" not in (pair["client"], pair["server"]) or "gpu1" in (pair["client"], pair["server"])]
+    pairs = [
+        pair
+        for pair in measured(hosts(4), send={"gpu1": SLOW}, receive={"gpu1": SLOW})
+        if "gpu3" not in (pair["client"], pair["server"]) or "gpu1" in (pair["client"], pair["server"])
+    ]
     found = link_judging.hosts_figures(pairs, {name: TEN_GIGABIT for name in hosts(4)})
     assert found["gpu3"]["undecided_with"] == "gpu1" and slow(found) == {"gpu1", "gpu3"} and found["gpu1"]["undecided_with"] is None
 

@@ -13,28 +13,68 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import link_rou
 
 FAST = 1.18e9
 NAMES = ["gpu1", "gpu2", "gpu3", "gpu4"]
-FIELDS = {"bytes_per_second", "send_bytes_per_second", "receive_bytes_per_second", "line_rate_bits_per_second", "fraction_of_line_rate",
-          "group_median_bytes_per_second", "fraction_of_group_median", "judged_by", "undecided_with", "pairs", "jitter_seconds", "lost_fraction",
-          "path_mtu_bytes", "counters_growth", "hosts", "rounds", "tool_version", "local_time", "notes"}
+FIELDS = {
+    "bytes_per_second",
+    "send_bytes_per_second",
+    "receive_bytes_per_second",
+    "line_rate_bits_per_second",
+    "fraction_of_line_rate",
+    "group_median_bytes_per_second",
+    "fraction_of_group_median",
+    "judged_by",
+    "undecided_with",
+    "pairs",
+    "jitter_seconds",
+    "lost_fraction",
+    "path_mtu_bytes",
+    "counters_growth",
+    "hosts",
+    "rounds",
+    "tool_version",
+    "local_time",
+    "notes",
+}
 
 
 def place(number, **more):
-    return {"address": "192.0.2.%d" % number, "interface": "eth1", "machine_id": "%032x" % number, "gpu_uuids": [], "link_kind": "physical",
-            "line_rate_bits_per_second": 10_000_000_000, "mtu_bytes": 9000, "iperf3_version": "3.12", "iperf3": "/usr/bin/iperf3",
-            "counters": {"eth1.rx_errors": 5, "eth1.carrier_changes": 2}, "local_time": "2026-11-30T17:00:00+08:00", **more}
+    return {
+        "address": "192.0.2.%d" % number,
+        "interface": "eth1",
+        "machine_id": "%032x" % number,
+        "gpu_uuids": [],
+        "link_kind": "physical",
+        "line_rate_bits_per_second": 10_000_000_000,
+        "mtu_bytes": 9000,
+        "iperf3_version": "3.12",
+        "iperf3": "/usr/bin/iperf3",
+        "counters": {"eth1.rx_errors": 5, "eth1.carrier_changes": 2},
+        "local_time": "2026-11-30T17:00:00+08:00",
+        **more,
+    }
 
 
 def result(send=FAST, receive=FAST, **more):
-    return {"send": {"bytes_per_second": send, "retransmits": 3, "seconds": 10.0, "streams": 1},
-            "receive": {"bytes_per_second": receive, "retransmits": 7, "seconds": 10.0, "streams": 1},
-            "udp": {"bytes_per_second": 1e6, "jitter_seconds": 1e-5, "lost_fraction": 0.0}, "rtt_seconds": 1e-4, "path_mtu_bytes": 9000,
-            "black_hole": False, "parallel": 1, "error": None, "local_time": "2026-11-30T17:04:00+08:00", "notes": [], **more}
+    return {
+        "send": {"bytes_per_second": send, "retransmits": 3, "seconds": 10.0, "streams": 1},
+        "receive": {"bytes_per_second": receive, "retransmits": 7, "seconds": 10.0, "streams": 1},
+        "udp": {"bytes_per_second": 1e6, "jitter_seconds": 1e-5, "lost_fraction": 0.0},
+        "rtt_seconds": 1e-4,
+        "path_mtu_bytes": 9000,
+        "black_hole": False,
+        "parallel": 1,
+        "error": None,
+        "local_time": "2026-11-30T17:04:00+08:00",
+        "notes": [],
+        **more,
+    }
 
 
 @pytest.fixture
 def session(tmp_path):
     hosts = {name: place(number + 1) for number, name in enumerate(NAMES)}
-    made = link_store.begin(str(tmp_path), hosts, {"gpu9": "no route"}, link_rounds.rounds(NAMES), "mesh", {"seconds": 10, "ports": "5201-5300"})
+    made = link_store.begin(
+        str(tmp_path), hosts, {"gpu9": "no route"}, link_rounds.rounds(NAMES), "mesh", {"seconds": 10, "ports": "5201-5300"}
+    )
     return link_store.load(str(tmp_path), made.data["id"])
 
 
@@ -43,8 +83,9 @@ def keep_all(session, **odd):
     for pairs in session.data["rounds"]:
         for pair in pairs:
             given = odd.get("_".join(sorted((pair["client"], pair["server"]))))
-            session.keep_pair(pair, {"measurement": given or result()} if not (given and "kind" in given) else {"error": given},
-                              "2026-11-30T09:04:00Z")
+            session.keep_pair(
+                pair, {"measurement": given or result()} if not (given and "kind" in given) else {"error": given}, "2026-11-30T09:04:00Z"
+            )
 
 
 def test_each_host_has_its_measurement_where_audits_look(session, tmp_path):
@@ -61,10 +102,20 @@ def test_each_host_has_its_measurement_where_audits_look(session, tmp_path):
         assert set(measurement["result"]) >= FIELDS
     own = kept["gpu1"][1]["result"]
     assert own["counters_growth"] == {"eth1.rx_errors": 4} and kept["gpu2"][1]["result"]["counters_growth"] is None
-    assert {pair["peer"]: pair["error"] and pair["error"]["kind"] for pair in own["pairs"]} == {"gpu2": "timeout", "gpu3": None, "gpu4": None}
+    assert {pair["peer"]: pair["error"] and pair["error"]["kind"] for pair in own["pairs"]} == {
+        "gpu2": "timeout",
+        "gpu3": None,
+        "gpu4": None,
+    }
     assert own["pairs_failed"] == 1 and "1 of 3 pairs failed" in own["notes"] and "with gpu2: a firewall drops it" in own["notes"]
     assert own["fraction_of_line_rate"] == pytest.approx(0.944) and own["judged_by"] == "line_rate"
-    assert (own["hosts"], own["rounds"], own["tool_version"], own["path_mtu_bytes"], own["interface_mtu_bytes"]) == (4, 3, "3.12", 9000, 9000)
+    assert (own["hosts"], own["rounds"], own["tool_version"], own["path_mtu_bytes"], own["interface_mtu_bytes"]) == (
+        4,
+        3,
+        "3.12",
+        9000,
+        9000,
+    )
     json.dumps(own, allow_nan=False)
 
 
@@ -72,8 +123,10 @@ def test_a_pair_is_seen_from_both_ends(session):
     keep_all(session, gpu1_gpu3=result(send=1e9, receive=0.5e9))
     kept = session.finish()
     pair, result_of = next((pair, made) for pair, made in session.pairs() if {pair["client"], pair["server"]} == {"gpu1", "gpu3"})
-    client, server = (next(entry for entry in kept[name][1]["result"]["pairs"] if entry["peer"] == peer)
-                      for name, peer in ((pair["client"], pair["server"]), (pair["server"], pair["client"])))
+    client, server = (
+        next(entry for entry in kept[name][1]["result"]["pairs"] if entry["peer"] == peer)
+        for name, peer in ((pair["client"], pair["server"]), (pair["server"], pair["client"]))
+    )
     assert (client["send_bytes_per_second"], client["receive_bytes_per_second"], client["retransmits"]) == (1e9, 0.5e9, 3)
     assert (server["send_bytes_per_second"], server["receive_bytes_per_second"], server["retransmits"]) == (0.5e9, 1e9, 7)
     assert result_of["round"] == pair["round"]
@@ -106,7 +159,9 @@ def test_a_host_with_a_black_hole_and_not_its_partners(session):
     for pairs in session.data["rounds"]:
         for pair in pairs:
             hole = pair["client"] == "gpu1"
-            session.keep_pair(pair, {"measurement": result(black_hole=hole, notes=["MTU black hole: x"] if hole else [])}, "2026-11-30T09:04:00Z")
+            session.keep_pair(
+                pair, {"measurement": result(black_hole=hole, notes=["MTU black hole: x"] if hole else [])}, "2026-11-30T09:04:00Z"
+            )
     kept = session.finish()
     assert [kept[name][1]["result"]["black_hole"] for name in NAMES].count(True) == 1 and kept["gpu1"][1]["result"]["black_hole"]
     assert any("MTU black hole" in note for note in kept["gpu1"][1]["result"]["notes"])

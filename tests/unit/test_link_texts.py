@@ -9,16 +9,26 @@ import re
 import pytest
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import iperf3_run, link, link_place
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaint_texts_links, complaints, link_judging, link_rounds, link_store
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    complaint_texts_links,
+    complaints,
+    link_judging,
+    link_rounds,
+    link_store,
+)
 
-KNOWN = [{"address": "127.0.0.1", "interface": "lo", "prefix": 8, "scope": "host"},
-         {"address": "192.0.2.10", "interface": "eth0", "prefix": 24, "scope": "global"},
-         {"address": "fe80::1", "interface": "eth9", "prefix": 64, "scope": "link"}]
+KNOWN = [
+    {"address": "127.0.0.1", "interface": "lo", "prefix": 8, "scope": "host"},
+    {"address": "192.0.2.10", "interface": "eth0", "prefix": 24, "scope": "global"},
+    {"address": "fe80::1", "interface": "eth9", "prefix": 64, "scope": "link"},
+]
 
 
 def chinese(sentence):
     said = complaints.say(str(sentence), "zh")
-    assert re.search("[\u4e00-\u9fff]", said) and not re.search(r"\b(the|is|to be|with|can't|no answer)\b", said.replace("Connection refused", "")), said
+    assert re.search("[\u4e00-\u9fff]", said) and not re.search(
+        r"\b(the|is|to be|with|can't|no answer)\b", said.replace("Connection refused", "")
+    ), said
     return said
 
 
@@ -31,7 +41,11 @@ def test_addresses(wanted, monkeypatch):
 
 
 def test_settings_and_programs(tmp_path):
-    for call in (lambda: iperf3_run.ports("x"), lambda: link_rounds.rounds(["a", "b"], "star"), lambda: iperf3_run.tool(str(tmp_path / "x"))):
+    for call in (
+        lambda: iperf3_run.ports("x"),
+        lambda: link_rounds.rounds(["a", "b"], "star"),
+        lambda: iperf3_run.tool(str(tmp_path / "x")),
+    ):
         with pytest.raises((ValueError, iperf3_run.NoTool)) as caught:
             call()
         chinese(caught.value)
@@ -54,10 +68,20 @@ def test_a_client_that_hangs(tmp_path):
 
 
 def test_notes_of_a_host():
-    place = {"address": "192.0.2.10", "interface": "eth0", "link_kind": "virtual", "line_rate_bits_per_second": None, "iperf3_version": "3.9"}
-    pair = {"send": {"bytes_per_second": 1e9}, "receive": {"bytes_per_second": 1e8}, "error": None,
-            "notes": link._mtu_notes({"error": None, "black_hole": True, "path_mtu_bytes": 9000}, 9000, "192.0.2.11")
-            + link._mtu_notes({"error": None, "black_hole": False, "path_mtu_bytes": 1500}, 9000, "192.0.2.11")}
+    place = {
+        "address": "192.0.2.10",
+        "interface": "eth0",
+        "link_kind": "virtual",
+        "line_rate_bits_per_second": None,
+        "iperf3_version": "3.9",
+    }
+    pair = {
+        "send": {"bytes_per_second": 1e9},
+        "receive": {"bytes_per_second": 1e8},
+        "error": None,
+        "notes": link._mtu_notes({"error": None, "black_hole": True, "path_mtu_bytes": 9000}, 9000, "192.0.2.11")
+        + link._mtu_notes({"error": None, "black_hole": False, "path_mtu_bytes": 1500}, 9000, "192.0.2.11"),
+    }
     notes = link_store.of_one_pair("gpu1", "192.0.2.11", place, pair)["notes"]
     assert len(notes) == 4 and all(chinese(note) for note in notes)
     assert link_judging.LARGEST_JUDGED_BITS_PER_SECOND == 100e9
