@@ -29,8 +29,8 @@ options:
     default: started
   address:
     description:
-      - The address of this host that the server listens on, one that the other hosts reach. Needed for V(started). All addresses at once
-        (C(0.0.0.0)) are refused.
+      - The address of this host that the server listens on, one that the other hosts reach, or the name of the interface that has it.
+        Needed for V(started). All addresses at once (C(0.0.0.0)) are refused.
     type: str
   port:
     description:
@@ -59,6 +59,7 @@ attributes:
   check_mode:
     description: Can run in check mode without changing anything.
     support: full
+    details: Starts nothing; the port that would be taken is returned.
   diff_mode:
     description: Shows what changed in diff mode.
     support: none
@@ -99,9 +100,9 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-port: {description: The port it listens on., returned: when it was started, type: int, sample: 47800}
+port: {description: "The port it listens on, or would in check mode.", returned: with O(state=started), type: int, sample: 47800}
 pid: {description: The number of its process., returned: when it was started, type: int, sample: 4242}
-url: {description: Where it is., returned: when it was started, type: str, sample: "http://192.0.2.7:47800"}
+url: {description: "Where it is, or would be in check mode.", returned: with O(state=started), type: str, sample: "http://192.0.2.7:47800"}
 token:
   description: The token that was made.
   returned: when it was started and O(token) was not given
@@ -110,6 +111,7 @@ token:
 stopped: {description: Ports of the servers that were ended., returned: with O(state=stopped), type: list, elements: int, sample: [47800]}
 """
 
+import os
 import re
 import secrets
 
@@ -127,20 +129,28 @@ ARGUMENTS = {
 }
 
 
+def _url(address, port):
+    return "http://%s:%d" % ("[%s]" % address if ":" in address else address, port)
+
+
 def _started(module, peer_process, choice):
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import link_place
     options = module.params
+    address = options["address"]
+    if address and "/" not in address and os.path.isdir("/sys/class/net/" + address):
+        address = link_place.address_of(address)["address"]
     for name, most in (("lifetime_seconds", peer_process.MAX_LIFETIME_SECONDS), ("slots", 1000)):
         if options[name] is not None and not 1 <= options[name] <= most:
             raise ValueError("%s must be between 1 and %d, not %d" % (name, most, options[name]))
     if options["token"] is not None and not re.match(r"[A-Za-z0-9_-]{16,200}\Z", options["token"]):
         raise ValueError("token must be 16 to 200 letters, digits, - and _")
     if module.check_mode:
-        peer_process.listen(options["address"], choice).close()
-        return {"changed": True}
+        with peer_process.listen(address, choice) as listener:
+            place = listener.getsockname()
+        return {"changed": True, "port": place[1], "url": _url(place[0], place[1])}
     token = options["token"] or secrets.token_urlsafe(24)
-    note = peer_process.start(options["address"], choice, options["lifetime_seconds"], token, options["slots"])
-    host = "[%s]" % note["address"] if ":" in note["address"] else note["address"]
-    made = {"changed": True, "port": note["port"], "pid": note["pid"], "url": "http://%s:%d" % (host, note["port"])}
+    note = peer_process.start(address, choice, options["lifetime_seconds"], token, options["slots"])
+    made = {"changed": True, "port": note["port"], "pid": note["pid"], "url": _url(note["address"], note["port"])}
     return made if options["token"] else dict(made, token=token)
 
 
@@ -157,12 +167,12 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True, mutually_exclusive=[("port", "port_range")],
                            required_if=[("state", "started", ("address",))])
     importing.compile_once(importing.__package__)
-    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import peer_process
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import link_place, peer_process
     try:
         given = module.params["port"] if module.params["port"] is not None else module.params["port_range"]
         choice = peer_process.ports(0 if given is None else given)
         made = (_started if module.params["state"] == "started" else _stopped)(module, peer_process, choice)
-    except (peer_process.PeerError, ValueError) as error:
+    except (link_place.NoAddress, peer_process.PeerError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**made)
 

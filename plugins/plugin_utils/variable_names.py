@@ -19,7 +19,7 @@ KNOWN = frozenset((
     # The playbooks and the gate.
     "gpu_audit_hosts", "gpu_audit_serial", "gpu_audit_run", "gpu_audit_rejudge_dir", "gpu_audit_gate",
     # The playbook plan, measuring, and the file beside a training loop.
-    "gpu_audit_model", "gpu_audit_plan_file", "gpu_audit_measurement_grace_seconds", "gpu_audit_probe",
+    "gpu_audit_model", "gpu_audit_plan_file", "gpu_audit_measurement_grace_seconds", "gpu_audit_probe", "gpu_audit_link_address",
     # What the roles register.
     "gpu_audit_collected", "gpu_audit_judged", "gpu_audit_plan",
 ))
@@ -37,6 +37,27 @@ ROLES = {
             "shared_delay_seconds", "fio",
         )),
         frozenset(("form_bytes", "result", "hosts", "start_at", "together_result", "said")),
+    ),
+    "measure_network_": (
+        frozenset((
+            "upload_url", "download_url", "request_url", "links", "peer", "peer_address", "peer_tests", "peer_ports",
+            "peer_lifetime_seconds", "peer_answer_seconds", "hosts_at_once", "together", "together_delay_seconds", "attempts",
+            "upload_bytes", "download_bytes", "timeout_seconds", "stall_seconds", "retries", "streams", "headers", "checksum",
+            "storage", "access_key", "secret_key", "session_token", "region", "s3_endpoint", "s3_addressing", "ca_path",
+            "validate_certs", "proxy", "request_method", "request_concurrency", "request_count", "request_duration_seconds",
+            "request_warm_up", "request_payload", "request_payload_bytes", "request_headers", "request_arrival_rate_per_second",
+            "request_arrivals", "request_latency_seconds", "request_timeout_seconds", "request_streaming", "request_model",
+            "request_max_tokens", "request_keep_alive", "request_bytes", "link_mode", "link_ports", "link_seconds",
+            "link_omit_seconds", "link_parallel", "link_udp", "link_udp_bits_per_second", "link_iperf3", "link_grace_seconds",
+        )),
+        frozenset((
+            "at_peer", "by_url", "download_result", "form", "form_latency", "form_number", "form_payload", "form_sample",
+            "form_steps", "form_unit", "link_place", "link_result", "link_round", "link_session", "now", "peer_first",
+            "peer_key", "peer_link", "peer_management", "peer_named", "peer_path", "peer_payload", "peer_sharing", "peer_start",
+            "peer_start_there", "peer_started", "peer_token", "peer_url", "peer_where", "rate", "request_result", "said",
+            "share", "slowest", "start_at", "tests", "together_hosts", "together_result", "upload_result", "usual_hosts",
+            "wanted",
+        )),
     ),
     "probe_workload_": (
         frozenset((

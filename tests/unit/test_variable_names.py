@@ -12,7 +12,8 @@ import yaml
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import variable_names
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PREFIXES = {"prepare": "gpu_audit_prepare_", "measure_storage": "measure_storage_", "probe_workload": "probe_workload_"}
+PREFIXES = {"prepare": "gpu_audit_prepare_", "measure_storage": "measure_storage_", "measure_network": "measure_network_",
+            "probe_workload": "probe_workload_"}
 
 
 def documented(role):
@@ -44,6 +45,7 @@ def test_every_role_is_told_of_its_own_prefix(role):
 
 @pytest.mark.parametrize("name, meant", [
     ("measure_storage_paht", "measure_storage_path"), ("measure_storage_size_byte", "measure_storage_size_bytes"),
+    ("measure_network_uplaod_url", "measure_network_upload_url"), ("measure_network_request_latency_second", "measure_network_request_latency_seconds"),
     ("probe_workload_agrv", "probe_workload_argv"), ("probe_workload_iteration", "probe_workload_iterations"),
     ("gpu_audit_prepare_methode", "gpu_audit_prepare_method"), ("vram_estimate_model", "gpu_audit_model"),
     ("vram_estimate_plan_file", "gpu_audit_plan_file"), ("gpu_audit_modle", "gpu_audit_model"),
