@@ -168,7 +168,9 @@ def links(names, rates, broken=(), line=1e9, kind="physical", mode="auto"):
             pairs.append((pair, _pair(client, server, rates, broken, line, number)))
     data = {"hosts": hosts, "rounds": link_rounds.rounds(names, mode)}
     results = link_store.host_results(data, pairs, {name: {"rx_errors": 0} for name in names})
-    return {name: measurement("link_benchmark", "links", result, {"session": "20261130T091000Z-abc123"}) for name, result in results.items()}
+    return {
+        name: measurement("link_benchmark", "links", result, {"session": "20261130T091000Z-abc123"}) for name, result in results.items()
+    }
 
 
 def _pair(client, server, rates, broken, line, number):
@@ -185,7 +187,14 @@ def _pair(client, server, rates, broken, line, number):
             "seconds": 10.0,
         }
 
-    common = {"rtt_seconds": 0.0003, "path_mtu_bytes": 1500, "parallel": 1, "udp": None, "notes": [], "local_time": "2026-11-30T10:12:00+01:00"}
+    common = {
+        "rtt_seconds": 0.0003,
+        "path_mtu_bytes": 1500,
+        "parallel": 1,
+        "udp": None,
+        "notes": [],
+        "local_time": "2026-11-30T10:12:00+01:00",
+    }
     if frozenset((client, server)) in broken:
         error = {"kind": "refused", "message": "unable to connect to server: Connection refused"}
         return dict(common, send=None, receive=None, error=error, rtt_seconds=None, path_mtu_bytes=None)
@@ -219,7 +228,9 @@ def whole():
                 attempt(51 * MIB, 20, retries=[("http_5xx", "503 Service Unavailable"), ("http_5xx", "503 Service Unavailable")], dip=15),
             ],
         ),
-        transfer("download", [attempt(112 * MIB, 9), attempt(110 * MIB, 9), attempt(111 * MIB, 9)], hosts_at_once=8, alone_bytes_per_second=118e6),
+        transfer(
+            "download", [attempt(112 * MIB, 9), attempt(110 * MIB, 9), attempt(111 * MIB, 9)], hosts_at_once=8, alone_bytes_per_second=118e6
+        ),
         requests(),
     )
 
@@ -241,7 +252,9 @@ def page():
         for load, p50, rate in ((64, 1.1, 5), (64, 1.2, 20), (64, 1.9, 60), (64, 9.5, 80))
     ]
     pairs[1][0]["measurements"] += [
-        transfer("download", [attempt(20 * MIB, 40, dip=12)], hosts_at_once=8, checksum={"algorithm": "md5", "verified": False, "how": "ETag"}),
+        transfer(
+            "download", [attempt(20 * MIB, 40, dip=12)], hosts_at_once=8, checksum={"algorithm": "md5", "verified": False, "how": "ETag"}
+        ),
         requests(streamed, knee=None, slo=None, loop="open", streaming="openai"),
     ]
     pairs[2][0]["measurements"] += [

@@ -73,7 +73,13 @@ def test_every_direction_of_every_pair_stands_once(count, pairs, shown):
 def test_each_direction_is_its_own():
     # gpu03 receives slowly: its column is dark, its row isn't.
     rows = map_cells(fleet(samples.fleet(5, {"gpu03": {"receive": 0.4}}))[1])
-    assert [row[2][0] for row in rows] == ["q3", "q3", "qs", "q3", "q3"] and [kind for kind, _text in rows[2]] == ["q0", "q0", "qs", "q0", "q0"]
+    assert [row[2][0] for row in rows] == ["q3", "q3", "qs", "q3", "q3"] and [kind for kind, _text in rows[2]] == [
+        "q0",
+        "q0",
+        "qs",
+        "q0",
+        "q0",
+    ]
 
 
 def test_what_a_partner_received_fills_in_for_a_host_without_a_document():
@@ -265,6 +271,13 @@ def test_the_chart_of_a_transfer_has_each_attempt_and_both_levels():
     assert len(fragment(samples.host(samples.transfer("upload", [samples.attempt(1e8, 86400)])))) < 12_000
 
 
+def test_attempts_that_all_failed_say_why():
+    html = fragment(samples.page()[2])
+    text = plain_text(html)
+    assert "3 of 3 attempts failed (refused (3))" in text and "Upload speed over time" not in charts_of(html)
+    assert "attempt 3 failed: refused: nothing listens at 192.0.2.10 port 443" in text
+
+
 def test_a_need_far_above_what_was_measured_does_not_flatten_the_line():
     html = fragment(samples.host(samples.transfer("upload", [samples.attempt(1e5)])))
     chart = charts_of(html)["Upload speed over time"]
@@ -286,7 +299,9 @@ def test_ticks_are_round_and_hold_the_top(top):
 
 def test_a_host_without_network_measurements_has_no_part():
     document, inputs = measured_samples.host()
-    document["measurements"] = [entry for entry in document["measurements"] if not entry["module"].startswith(("transfer", "request", "link"))]
+    document["measurements"] = [
+        entry for entry in document["measurements"] if not entry["module"].startswith(("transfer", "request", "link"))
+    ]
     assert fragment((document, inputs)) == ""
 
 

@@ -52,7 +52,9 @@ def test_every_place_at_once_with_one_oddity(odd):
 
 
 @pytest.mark.parametrize("field", ["finished", "target", "module", "options", "error"])
-@pytest.mark.parametrize("value", [SCRIPT, None, 10**400, ["x"], {"session": SCRIPT, "direction": [1], "message": SCRIPT, "kind": {}}], ids=repr)
+@pytest.mark.parametrize(
+    "value", [SCRIPT, None, 10**400, ["x"], {"session": SCRIPT, "direction": [1], "message": SCRIPT, "kind": {}}], ids=repr
+)
 def test_what_surrounds_a_result(field, value):
     document, inputs = copy.deepcopy(SAMPLE)
     for entry in document["measurements"]:

@@ -100,8 +100,9 @@ def against(title, rows, need, said=""):
 def latencies(title, columns, lines, ticks, limit=None, knee=None, axis_label="", said=""):
     """Latencies against load, load on a logarithmic axis.
 
-    columns: [(load above 0, label, words below it or "")], ascending; lines: [(class, [seconds or None of each column])]; ticks: [(value, label)]
-    from the lowest to the highest; where the lowest isn't 0 the axis is logarithmic; limit: (value, label); knee: the load up to which it holds.
+    columns: [(load above 0, label, words below it or "")], ascending; lines: [(class, [seconds or None of each column])]; ticks:
+    [(value, label)] from the lowest to the highest; where the lowest isn't 0 the axis is logarithmic; limit: (value, label); knee: the
+    load up to which it holds.
     """
     plot = _ValuePlot(ticks, [("fail", *limit)] if limit else [], WIDE_LEFT)
     low, high = math.log(columns[0][0]), math.log(columns[-1][0])
@@ -150,7 +151,10 @@ def _column_names(columns, places):
 
 
 def transfers(title, segments, ticks, limits=(), end_label="", said=""):
-    """Rates over time, attempt after attempt: [(label, [rate or None of each second], whether it failed)]; limits: [(class, rate, label)]."""
+    """Rates over time, attempt after attempt.
+
+    segments: [(label, [rate or None of each second], whether it failed)]; limits: [(class, rate, label)].
+    """
     plot = _ValuePlot(ticks, limits, WIDE_LEFT)
     total = sum(max(1, len(series)) for _label, series, _failed in segments)
     # A short attempt beside a long one keeps room for its name.
@@ -170,7 +174,9 @@ def transfers(title, segments, ticks, limits=(), end_label="", said=""):
         if failed:
             parts.append(_cross(left + width - 5, _BOTTOM))
         if text_width(label) < width:
-            parts.append(f'<text class="axis" x="{left + width / 2:.1f}" y="{_BOTTOM + 18}" text-anchor="middle">{for_html(label, 12)}</text>')
+            parts.append(
+                f'<text class="axis" x="{left + width / 2:.1f}" y="{_BOTTOM + 18}" text-anchor="middle">{for_html(label, 12)}</text>'
+            )
         left += width + gap
     if end_label:
         parts.append(f'<text class="axis" x="0" y="{_BOTTOM + 18}">{for_html(end_label, 12)}</text>')

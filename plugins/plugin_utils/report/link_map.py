@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The links between the hosts of a fleet as a table whose cells are coloured: who sends how fast to whom, and in words whose fault it is.
 
-Every pair comes from the lists of its two hosts and counts once: what a host sends is its own word, what its partner received only where it has none.
+Every pair comes from the lists of its two hosts and counts once: what a host sends is its own word, what its partner received only
+where it has none.
 Shades go from light to dark as well as from blue to brown; every cell holds its figures as text.
 """
 
@@ -14,9 +15,9 @@ import collections
 from ..link_judging import CERTAINLY_SLOW, upper_median
 from . import charts, closing
 from .clean import display, for_html, natural
-from .figures import human, link_rate
+from .figures import human
 from .measured_charts import moment
-from .network_record import LINKS, TRANSFER, amount, bits, count, joined, maps, percent, rate_of, share_words
+from .network_record import LINKS, TRANSFER, amount, bits, count, joined, maps, rate_of, share_words
 
 # Up to so many hosts stand against each other; up to so many with the figure in sight, and so many with the rate too.
 MOST_HOSTS, MOST_READABLE, MOST_WITH_RATE = 64, 16, 4
@@ -47,7 +48,9 @@ class FleetLinks:
 
     def add(self, index, host, document):
         """Takes in what a host's document holds."""
-        download = closing.newest(document, TRANSFER, lambda result: result.get("direction") == "download" and count(result, "hosts_at_once") > 1)
+        download = closing.newest(
+            document, TRANSFER, lambda result: result.get("direction") == "download" and count(result, "hosts_at_once") > 1
+        )
         if download is not None and rate_of(download) is not None:
             self.together.append((rate_of(download), index, count(download["result"], "hosts_at_once")))
         measurement = closing.newest(document, LINKS)
@@ -151,7 +154,9 @@ class FleetLinks:
             if error or rate is None:
                 failed.setdefault((min(sender, receiver), max(sender, receiver)), error or "?")
         shown = [
-            self._line("fail", self.view.text("map_failed", words=words), self.view.text("map_pair", one=self._name(one), other=self._name(other)))
+            self._line(
+                "fail", self.view.text("map_failed", words=words), self.view.text("map_pair", one=self._name(one), other=self._name(other))
+            )
             for (one, other), words in list(failed.items())[:MOST_FAILED]
         ]
         left = len(failed) - MOST_FAILED
@@ -244,7 +249,9 @@ class FleetLinks:
                 ]
             )
         heads = ("host", "map_sends", "map_receives", "map_share", "map_retransmits", "map_pairs_failed")
-        title = view.text("map_hosts", n=len(hosts)) if len(shown) == len(hosts) else view.text("map_slowest", n=len(shown), total=len(hosts))
+        title = (
+            view.text("map_hosts", n=len(hosts)) if len(shown) == len(hosts) else view.text("map_slowest", n=len(shown), total=len(hosts))
+        )
         return table(view, title, heads, rows, is_open=len(hosts) > MOST_HOSTS)
 
 
@@ -304,7 +311,8 @@ def strip(view, host, measurement):
     rows = []
     for name, at, own in (("map_sends", 1, True), ("map_receives", 2, False)):
         cells = [
-            Cell(pair[at], share(pair[at], result, None), amount(pair[3], "retransmits") if own else None, _error(pair[3])) for pair in pairs
+            Cell(pair[at], share(pair[at], result, None), amount(pair[3], "retransmits") if own else None, _error(pair[3]))
+            for pair in pairs
         ]
         rows.append((for_html(view.text(name)), False, cells))
     heads = [(display(pair[0], 120), False) for pair in pairs]
@@ -330,7 +338,8 @@ def grid(view, caption, corner, heads, rows, scales):
         for (name, slow), brief in zip(heads, short)
     )
     body = "".join(
-        f'<tr><th scope="row"{_slow_class(slow)}>{name}</th>{"".join(_cell_html(view, cell) for cell in cells)}</tr>' for name, slow, cells in rows
+        f'<tr><th scope="row"{_slow_class(slow)}>{name}</th>{"".join(_cell_html(view, cell) for cell in cells)}</tr>'
+        for name, slow, cells in rows
     )
     return (
         f'<div class="mapped"><section class="scroll" tabindex="0" aria-label="{for_html(caption)}">'
@@ -372,7 +381,11 @@ def _legend(view, scales, rows):
     cells = [cell for _name, _slow, found in rows for cell in found]
     names = [f"≥ {EDGES[-1] * 100:g} %"]
     names += [f"{low * 100:g}–{high * 100:g} %" for low, high in zip(EDGES[-2::-1], EDGES[:0:-1])] + [f"< {EDGES[0] * 100:g} %"]
-    shades = [(f"q{number}", name) for number, name in enumerate(names)] if any(isinstance(c, Cell) and c.share is not None for c in cells) else []
+    shades = (
+        [(f"q{number}", name) for number, name in enumerate(names)]
+        if any(isinstance(c, Cell) and c.share is not None for c in cells)
+        else []
+    )
     if any(isinstance(cell, Cell) and cell.rate is not None and cell.share is None for cell in cells):
         shades.append(("qn", view.text("map_unjudged")))
     if any(isinstance(cell, Cell) and cell.rate is None for cell in cells):

@@ -140,8 +140,8 @@ def _network(view, documents, inputs):
             yield ("" if begun else f"## {view.text('md_network')}\n\n") + f"- {code(name)}\n"
             begun = True
         for title, shown, more, status in rows:
-            mark = MARKS.get(status, "")
-            yield f"  - {mark + ' ' if mark else ''}{plain(title)}{view.text('colon')}**{plain(shown)}**{' · ' + plain(more) if more else ''}\n"
+            said = f"{plain(title)}{view.text('colon')}**{plain(shown)}**{' · ' + plain(more) if more else ''}"
+            yield f"  - {MARKS[status]} {said}\n" if status in MARKS else f"  - {said}\n"
     if begun:
         yield "\n"
 

@@ -79,7 +79,9 @@ def _transfer(view, measurement, direction, form):
     values = [value for _label, series, _failed in segments for value in series if value is not None]
     average, needed = rate_of(measurement), needed_rate(form, direction)
     if not values:
-        return None
+        # Nothing to draw: why is said all the same.
+        key = _told(view, attempts, len(segments))
+        return (view.text("net_chart_" + direction), "", key) if key else None
     key, limits = [("line", view.text("net_key_line", n=len(attempts)))], []
     if average is not None:
         shown = human(average, _RATES, language)
@@ -181,9 +183,7 @@ def _latency(view, measurement, form):
     title = view.text("net_chart_latency_rate" if by_rate else "net_chart_latency")
     said = "; ".join([*(_step_words(view, result, step) for _load, step in steps[:20]), *(text for _kind, text in key)])
     axis = view.text("net_axis_rate" if by_rate else "net_axis_concurrency")
-    drawn = line_charts.latencies(
-        title, columns, lines, ticks, (limit, short_time(limit, language)) if limit else None, knee, axis, said
-    )
+    drawn = line_charts.latencies(title, columns, lines, ticks, (limit, short_time(limit, language)) if limit else None, knee, axis, said)
     return title, drawn, key
 
 
@@ -196,11 +196,8 @@ def _failed_share(view, step):
 
 
 def _step_words(view, result, step):
-    shown = [
-        f"{name} {short_time(value, view.language)}"
-        for name in QUANTILES
-        if (value := amount(step, f"latency_{name}_seconds", LONGEST)) is not None
-    ]
+    values = [(name, amount(step, f"latency_{name}_seconds", LONGEST)) for name in QUANTILES]
+    shown = [f"{name} {short_time(value, view.language)}" for name, value in values if value is not None]
     return view.text("named", name=load_words(view, result, step), said=", ".join(shown) or "–")
 
 

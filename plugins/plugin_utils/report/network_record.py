@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The network record of a host: upload, download, latency under load, the load that it bears, its link; why and how where one is missing."""
+"""The network record of a host: upload, download, latency under load, the load it bears, its link; why and how where one is missing."""
 
 from __future__ import annotations
 
@@ -171,7 +171,11 @@ def _transfer(view, measured, direction):
 def faults(view, result):
     """How many attempts failed and how many were tried again, in words; "" where all went through at once."""
     attempts = maps(result.get("attempts"))
-    asked, failed, retries = count(result, "attempts_asked") or len(attempts), count(result, "attempts_failed"), count(result, "retries_count")
+    asked, failed, retries = (
+        count(result, "attempts_asked") or len(attempts),
+        count(result, "attempts_failed"),
+        count(result, "retries_count"),
+    )
     kinds = [kind_of(attempt.get("error")) for attempt in attempts if attempt.get("error")]
     again = [kind_of(retry) for attempt in attempts for retry in maps(attempt.get("retries"))]
     said = []
@@ -243,7 +247,11 @@ def _latency(view, measured, form):
     step = target_step(result, wanted)
     if step is None:
         steps, _by_rate = ascending_steps(result)
-        return "–", view.text("net_no_step", n=human(wanted, "", view.language) if wanted else "?", most=human(steps[-1][0], "", view.language) if steps else "?")
+        return "–", view.text(
+            "net_no_step",
+            n=human(wanted, "", view.language) if wanted else "?",
+            most=human(steps[-1][0], "", view.language) if steps else "?",
+        )
     p99 = amount(step, "latency_p99_seconds", LONGEST)
     said = [view.text("net_at", load=load_words(view, result, step))]
     if not wanted:

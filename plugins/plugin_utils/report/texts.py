@@ -362,7 +362,10 @@ _TEXTS = {
     "map_failed": ("failed: {words}", "失败：{words}"),
     "map_failed_short": ("failed", "失败"),
     "map_failed_more": (("{n} more pair failed.", "{n} more pairs failed."), "另有 {n} 对失败。"),
-    "map_taken": (("{n} pair of {hosts} hosts, both directions", "{n} pairs of {hosts} hosts, both directions"), "{hosts} 台主机，{n} 对，双向"),
+    "map_taken": (
+        ("{n} pair of {hosts} hosts, both directions", "{n} pairs of {hosts} hosts, both directions"),
+        "{hosts} 台主机，{n} 对，双向",
+    ),
     "map_sessions": ("from {n} tests", "来自 {n} 次测试"),
     "map_together": (
         "was the slowest of {n} hosts that downloaded at once: {rate}; the middle one had {middle}.",
