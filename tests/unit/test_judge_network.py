@@ -30,9 +30,17 @@ def moved(direction="upload", form=None, **result):
     document, inputs = bare(form)
     attempts = result.pop("attempts", [attempt()] * 3)
     figures = {
-        "direction": direction, "bytes_per_second": 1.1 * GB, "peak_bytes_per_second": 1.2 * GB, "attempts": attempts, "streams": 1,
-        "attempts_failed": sum(1 for entry in attempts if entry["error"]), "retries_count": sum(len(entry["retries"]) for entry in attempts),
-        "checksum": {"verified": True}, "proxy": None, "storage": "http", "local_time": "2026-11-29T11:02:00+01:00",
+        "direction": direction,
+        "bytes_per_second": 1.1 * GB,
+        "peak_bytes_per_second": 1.2 * GB,
+        "attempts": attempts,
+        "streams": 1,
+        "attempts_failed": sum(1 for entry in attempts if entry["error"]),
+        "retries_count": sum(len(entry["retries"]) for entry in attempts),
+        "checksum": {"verified": True},
+        "proxy": None,
+        "storage": "http",
+        "local_time": "2026-11-29T11:02:00+01:00",
     }
     judging.measure(document, "transfer_benchmark", "http://nas/x (%s)" % direction, **dict(figures, **result))
     return document, inputs
@@ -41,8 +49,15 @@ def moved(direction="upload", form=None, **result):
 def step(concurrency, p95, errors=None, requests=200, **more):
     failed = sum((errors or {}).values())
     return {
-        "concurrency": concurrency, "latency_p95_seconds": p95, "latency_p99_seconds": None if p95 is None else p95 * 2, "requests": requests,
-        "errors": errors or {}, "error_fraction": failed / requests, "stopped": None, "queue_grows": False, **more,
+        "concurrency": concurrency,
+        "latency_p95_seconds": p95,
+        "latency_p99_seconds": None if p95 is None else p95 * 2,
+        "requests": requests,
+        "errors": errors or {},
+        "error_fraction": failed / requests,
+        "stopped": None,
+        "queue_grows": False,
+        **more,
     }
 
 
@@ -83,18 +98,26 @@ def test_a_download_is_the_weights_in_the_minutes_allowed_and_a_checkpoint_where
     assert found(pair, "network.download_ratio")["actual"] == pytest.approx(4473924 * 3600 / (105 * GB), rel=1e-5)
 
 
-@pytest.mark.parametrize("language, words", [
-    ("en", "Uploads run at 38.1 MiB/s, so 4.00 TiB take 1 d 6 h where 1 d are allowed. Measured 2026-11-29 12:20 UTC."),
-    ("zh", "上传 38.1 MiB/s，数据集 4.00 TiB 需 1 天 6 小时，允许 1 天。测于 2026-11-29 12:20 UTC。"),
-])
+@pytest.mark.parametrize(
+    "language, words",
+    [
+        ("en", "Uploads run at 38.1 MiB/s, so 4.00 TiB take 1 d 6 h where 1 d are allowed. Measured 2026-11-29 12:20 UTC."),
+        ("zh", "上传 38.1 MiB/s，数据集 4.00 TiB 需 1 天 6 小时，允许 1 天。测于 2026-11-29 12:20 UTC。"),
+    ],
+)
 def test_what_a_slow_upload_says(language, words):
     assert words in found(moved(bytes_per_second=40 * MB), "network.upload_ratio", language=language)["message"]
 
 
-@pytest.mark.parametrize("direction, gone, named", [
-    ("upload", ["dataset_bytes"], "dataset_bytes"), ("upload", ["upload_hours_allowed"], "upload_hours_allowed"),
-    ("download", ["weights_bytes", "checkpoint_bytes"], "weights_bytes"), ("download", ["download_minutes_allowed"], "download_minutes_allowed"),
-])
+@pytest.mark.parametrize(
+    "direction, gone, named",
+    [
+        ("upload", ["dataset_bytes"], "dataset_bytes"),
+        ("upload", ["upload_hours_allowed"], "upload_hours_allowed"),
+        ("download", ["weights_bytes", "checkpoint_bytes"], "weights_bytes"),
+        ("download", ["download_minutes_allowed"], "download_minutes_allowed"),
+    ],
+)
 def test_a_field_that_the_form_lacks_is_unknown(direction, gone, named):
     pair = moved(direction)
     for field in gone:
@@ -142,22 +165,28 @@ def test_the_audits_own_peer_is_no_real_endpoint(language, word):
 # --- failures -------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("attempts, value, status", [
-    ([attempt()] * 3, 0, "pass"),
-    ([attempt(retries=[BUSY]), attempt(), attempt()], 0.25, "warn"),
-    ([attempt(REFUSED), attempt(), attempt()], 1 / 3, "warn"),
-    ([attempt(REFUSED, [REFUSED]), attempt(retries=[BUSY]), attempt()], 0.6, "fail"),
-    ([attempt(REFUSED, [REFUSED, REFUSED])] * 3, 1, "fail"),
-])
+@pytest.mark.parametrize(
+    "attempts, value, status",
+    [
+        ([attempt()] * 3, 0, "pass"),
+        ([attempt(retries=[BUSY]), attempt(), attempt()], 0.25, "warn"),
+        ([attempt(REFUSED), attempt(), attempt()], 1 / 3, "warn"),
+        ([attempt(REFUSED, [REFUSED]), attempt(retries=[BUSY]), attempt()], 0.6, "fail"),
+        ([attempt(REFUSED, [REFUSED, REFUSED])] * 3, 1, "fail"),
+    ],
+)
 def test_failed_tries_count_retries_too(attempts, value, status):
     finding = found(moved(attempts=attempts), "network.transfer_failures")
     assert (finding["actual"], finding["status"]) == (pytest.approx(value), status)
 
 
-@pytest.mark.parametrize("language, words, advice", [
-    ("en", "Uploads: 9 / 9 tries failed; uploads: 9 x connection refused (Connection refused)", "firewall"),
-    ("zh", "上传：失败 9 / 9 次；上传：9 次连接被拒绝（Connection refused）", "防火墙"),
-])
+@pytest.mark.parametrize(
+    "language, words, advice",
+    [
+        ("en", "Uploads: 9 / 9 tries failed; uploads: 9 x connection refused (Connection refused)", "firewall"),
+        ("zh", "上传：失败 9 / 9 次；上传：9 次连接被拒绝（Connection refused）", "防火墙"),
+    ],
+)
 def test_a_transfer_of_which_nothing_got_through_fails_with_its_reason(language, words, advice):
     pair = moved(attempts=[attempt(REFUSED, [REFUSED, REFUSED])] * 3, bytes_per_second=None)
     entry = judging.judged(*pair, language=language)
@@ -168,11 +197,23 @@ def test_a_transfer_of_which_nothing_got_through_fails_with_its_reason(language,
     assert entry["checklist"]["network"] == "fail" and entry["verdict"] == "not_ready"
 
 
-@pytest.mark.parametrize("kind, word", [
-    ("refused", "nobody listens"), ("timeout", "MTU"), ("stalled", "MTU"), ("unreachable", "routes"), ("dns", "resolv.conf"), ("tls", "ca_path"),
-    ("proxy", "no_proxy"), ("http_4xx", "presigned"), ("http_5xx", "load balancer"), ("reset", "break off"), ("short_body", "break off"),
-    ("checksum", "offload"),
-])
+@pytest.mark.parametrize(
+    "kind, word",
+    [
+        ("refused", "nobody listens"),
+        ("timeout", "MTU"),
+        ("stalled", "MTU"),
+        ("unreachable", "routes"),
+        ("dns", "resolv.conf"),
+        ("tls", "ca_path"),
+        ("proxy", "no_proxy"),
+        ("http_4xx", "presigned"),
+        ("http_5xx", "load balancer"),
+        ("reset", "break off"),
+        ("short_body", "break off"),
+        ("checksum", "offload"),
+    ],
+)
 def test_each_kind_of_failure_has_its_own_advice(kind, word):
     failure = {"kind": kind, "message": "m"}
     assert word in found(moved(attempts=[attempt(failure)] * 3), "network.transfer_failures")["advice"]
@@ -210,24 +251,38 @@ def test_several_hosts_at_once_inform():
 RISING = [step(1, 0.1), step(10, 0.5), step(32, 1.9), step(50, 2.5), step(100, 9)]
 
 
-@pytest.mark.parametrize("steps, concurrency, value, status", [
-    (RISING, 32, 1, "pass"), (RISING, 30, 32 / 30, "pass"), (RISING, 50, 0.64, "fail"), (RISING, 100, 0.32, "fail"),
-    # Between the last that holds and the first that doesn't, or above all that was tried: nobody knows.
-    (RISING, 40, None, "unknown"), (RISING[:3], 33, None, "unknown"), ([step(64, 3)], 32, None, "unknown"),
-    ([step(1, 3)], 32, 0, "fail"),
-    # Chance above a step that doesn't hold is no plan.
-    ([step(1, 0.1), step(10, 3), step(32, 0.2)], 32, 1 / 32, "fail"),
-    (RISING[::-1], 32, 1, "pass"),
-])
+@pytest.mark.parametrize(
+    "steps, concurrency, value, status",
+    [
+        (RISING, 32, 1, "pass"),
+        (RISING, 30, 32 / 30, "pass"),
+        (RISING, 50, 0.64, "fail"),
+        (RISING, 100, 0.32, "fail"),
+        # Between the last that holds and the first that doesn't, or above all that was tried: nobody knows.
+        (RISING, 40, None, "unknown"),
+        (RISING[:3], 33, None, "unknown"),
+        ([step(64, 3)], 32, None, "unknown"),
+        ([step(1, 3)], 32, 0, "fail"),
+        # Chance above a step that doesn't hold is no plan.
+        ([step(1, 0.1), step(10, 3), step(32, 0.2)], 32, 1 / 32, "fail"),
+        (RISING[::-1], 32, 1, "pass"),
+    ],
+)
 def test_concurrency_within_the_latency(steps, concurrency, value, status):
     finding = found(loaded(steps, {"concurrency": concurrency}), "network.concurrency_ratio")
     assert finding["status"] == status and finding.get("actual") == (None if value is None else pytest.approx(value, rel=1e-5))
 
 
-@pytest.mark.parametrize("bad", [
-    step(32, 0.1, {"timeout": 3}), step(32, 0.1, stopped="errors"), step(32, 0.1, stopped="queue"), step(32, 0.1, queue_grows=True),
-    {"concurrency": 32, "latency_p95_seconds": 0.1, "requests": 100, "errors": {"reset": 2}},
-])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        step(32, 0.1, {"timeout": 3}),
+        step(32, 0.1, stopped="errors"),
+        step(32, 0.1, stopped="queue"),
+        step(32, 0.1, queue_grows=True),
+        {"concurrency": 32, "latency_p95_seconds": 0.1, "requests": 100, "errors": {"reset": 2}},
+    ],
+)
 def test_a_step_that_loses_requests_holds_no_latency(bad):
     pair = loaded([step(10, 0.5), bad])
     assert found(pair, "network.concurrency_within_latency")["actual"] == 10
@@ -274,8 +329,21 @@ def test_the_tests_own_latency_serves_where_the_form_has_none():
     assert found(pair, "network.concurrency_ratio")["status"] == "unknown"
 
 
-@pytest.mark.parametrize("steps", [None, [], "x", [None], [{}], [{"concurrency": 0, "latency_p95_seconds": 1}], [{"concurrency": -5}], [{"concurrency": 32}],
-                                   [{"concurrency": 32, "latency_p95_seconds": float("nan")}], [{"concurrency": True, "latency_p95_seconds": 1}]])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        None,
+        [],
+        "x",
+        [None],
+        [{}],
+        [{"concurrency": 0, "latency_p95_seconds": 1}],
+        [{"concurrency": -5}],
+        [{"concurrency": 32}],
+        [{"concurrency": 32, "latency_p95_seconds": float("nan")}],
+        [{"concurrency": True, "latency_p95_seconds": 1}],
+    ],
+)
 def test_steps_that_tell_nothing_are_unknown(steps):
     assert found(loaded(steps), "network.concurrency_ratio")["status"] == "unknown"
 
@@ -291,8 +359,12 @@ def test_batch_inference_has_no_latency_check(check):
 # --- which tests answer ---------------------------------------------------------------------------------------------------------------
 
 ASKED = {
-    ("training", None): {"upload", "download"}, ("finetuning", None): {"download"}, ("inference", "online"): {"concurrency"},
-    ("inference", "batch"): {"download"}, ("rendering", None): {"upload"}, ("transcoding", None): {"upload", "download"},
+    ("training", None): {"upload", "download"},
+    ("finetuning", None): {"download"},
+    ("inference", "online"): {"concurrency"},
+    ("inference", "batch"): {"download"},
+    ("rendering", None): {"upload"},
+    ("transcoding", None): {"upload", "download"},
 }
 
 
@@ -318,16 +390,32 @@ def test_all_three_tests_answer_the_item_for_every_kind(kind, mode):
 # --- time of day ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hours, moment, status", [
-    (None, "08:00", "pass"), (None, "19:59", "pass"), (None, "20:00", "warn"), (None, "07:59", "warn"), (None, "03:12", "warn"),
-    ("22:00-06:00", "23:30", "pass"), ("22:00-06:00", "05:59", "pass"), ("22:00-06:00", "06:00", "warn"), ("22:00-06:00", "12:00", "warn"),
-    ("9-17", "09:00", "pass"), ("9-17", "17:00", "warn"), ("00:00-24:00", "23:59", "pass"), ("8:30-8:30", "03:00", "pass"),
-])
+@pytest.mark.parametrize(
+    "hours, moment, status",
+    [
+        (None, "08:00", "pass"),
+        (None, "19:59", "pass"),
+        (None, "20:00", "warn"),
+        (None, "07:59", "warn"),
+        (None, "03:12", "warn"),
+        ("22:00-06:00", "23:30", "pass"),
+        ("22:00-06:00", "05:59", "pass"),
+        ("22:00-06:00", "06:00", "warn"),
+        ("22:00-06:00", "12:00", "warn"),
+        ("9-17", "09:00", "pass"),
+        ("9-17", "17:00", "warn"),
+        ("00:00-24:00", "23:59", "pass"),
+        ("8:30-8:30", "03:00", "pass"),
+    ],
+)
 def test_tests_outside_of_business_hours_are_told(hours, moment, status):
     pair = moved(form={"busy_hours": hours} if hours else {}, local_time="2026-11-29T%s:41+01:00" % moment)
     finding = found(pair, "network.tests_outside_busy_hours")
     assert (finding["status"], finding["actual"]) == (status, int(status == "warn"))
-    assert status == "pass" or "The test of uploads began at %s; business hours are %s." % (moment, hours or "08:00-20:00") in finding["message"]
+    assert (
+        status == "pass"
+        or "The test of uploads began at %s; business hours are %s." % (moment, hours or "08:00-20:00") in finding["message"]
+    )
 
 
 def test_the_hosts_own_clock_counts_and_not_the_moment_in_utc():
@@ -347,10 +435,24 @@ def test_one_test_without_its_local_time_leaves_the_hour_unknown():
     assert judging.status(judging.judged(document, inputs), "network.tests_outside_busy_hours") == "unknown"
 
 
-@pytest.mark.parametrize("value, right", [
-    ("08:00-20:00", True), (" 8 - 20 ", True), ("8:30\u201317", True), ("00:00-24:00", True), ("24:00-8:00", False), ("8", False), ("8-25", False),
-    ("08:60-20:00", False), ("morning", False), (8, False), (True, False), ({"a": 1}, False), ("x" * 99, False),
-])
+@pytest.mark.parametrize(
+    "value, right",
+    [
+        ("08:00-20:00", True),
+        (" 8 - 20 ", True),
+        ("8:30\u201317", True),
+        ("00:00-24:00", True),
+        ("24:00-8:00", False),
+        ("8", False),
+        ("8-25", False),
+        ("08:60-20:00", False),
+        ("morning", False),
+        (8, False),
+        (True, False),
+        ({"a": 1}, False),
+        ("x" * 99, False),
+    ],
+)
 def test_busy_hours_are_two_times_of_day(value, right):
     form, problems = workload.normalise({"busy_hours": value})
     assert bool(form) is right and bool(problems) is not right
@@ -367,6 +469,11 @@ def test_every_network_metric_has_a_value_in_some_host_and_is_absent_in_another(
     judging.measure(document, "transfer_benchmark", "y", **download)
     full = metrics.derive(document, inputs, judging.NOW)["values"]
     empty = metrics.derive(*bare(), judging.NOW)["values"]
-    names = {name for name in metrics.DEFINITIONS if name.startswith(("network.upload", "network.download", "network.transfer", "network.re", "network.co",
-                                                                        "network.tests", "network.distribution"))} - {"network.counter_growth"}
+    names = {
+        name
+        for name in metrics.DEFINITIONS
+        if name.startswith(
+            ("network.upload", "network.download", "network.transfer", "network.re", "network.co", "network.tests", "network.distribution")
+        )
+    } - {"network.counter_growth"}
     assert len(names) >= 11 and names <= set(full) and not names & set(empty)

@@ -54,15 +54,26 @@ define(
     (_RESULT + "pairs[].retransmits", "…send_bytes_per_second", "link_benchmark.options.seconds", _RESULT + "path_mtu_bytes"),
     "该主机重传的 TCP 段 / 发送的段，取各配对的下中位数；段长为路径 MTU 减 52 字节，未知时取 1448",
 )
-define(LOST, "fraction", "UDP packets lost on the way, median of its pairs", (_RESULT + "lost_fraction",), "途中丢失的 UDP 包占比，各配对的中位数")
+define(
+    LOST,
+    "fraction",
+    "UDP packets lost on the way, median of its pairs",
+    (_RESULT + "lost_fraction",),
+    "途中丢失的 UDP 包占比，各配对的中位数",
+)
 define(JITTER, "seconds", "jitter of UDP packets, median of its pairs", (_RESULT + "jitter_seconds",), "UDP 包的抖动，各配对的中位数")
-define(TRIP, "seconds", "round trip to the other hosts, median of its pairs", (_RESULT + "rtt_seconds",), "到其他主机的往返时间，各配对的中位数")
+define(
+    TRIP,
+    "seconds",
+    "round trip to the other hosts, median of its pairs",
+    (_RESULT + "rtt_seconds",),
+    "到其他主机的往返时间，各配对的中位数",
+)
 define(
     PATH_MTU,
     "word",
-    "as_the_interface, smaller_than_interface (the path carries smaller packets than this host's interface) or black_hole (large packets get lost "
-    "and nobody "
-    "says so)",
+    "as_the_interface, smaller_than_interface (the path carries smaller packets than this host's interface) or black_hole (large packets "
+    "get lost and nobody says so)",
     (_RESULT + "path_mtu_bytes", _RESULT + "interface", _RESULT + "black_hole", "network.interfaces[].mtu"),
     "as_the_interface、smaller_than_interface（路径可承载的包小于本机网口的 MTU）或 black_hole（大包丢失且无人告知）",
     good="as_the_interface",

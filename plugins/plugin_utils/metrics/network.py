@@ -50,7 +50,10 @@ def _derive_hours(state):
         for what, entry, found in known
         if not workload.within_hours(hours, int(found[1]) * 60 + int(found[2]))
     ]
-    told = [{"what": "began %s" % what, "value": moment, "source": "%s %s" % (entry["module"], text(entry, "finished") or "?")} for what, entry, moment in outside]
+    told = [
+        {"what": "began %s" % what, "value": moment, "source": "%s %s" % (entry["module"], text(entry, "finished") or "?")}
+        for what, entry, moment in outside
+    ]
     if told:
         told.append({"what": "busy_hours", "value": hours, "source": "workload form" if state.form.get("busy_hours") else "default"})
     if not outside and len(known) < len(taken):

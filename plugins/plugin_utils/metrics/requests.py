@@ -49,8 +49,8 @@ define(
 define(
     ERRORS,
     "fraction",
-    "failed requests / all requests, the worst of the steps up to the form's concurrency (the lowest step at or above it included); without "
-    "one, of the lowest step",
+    "failed requests / all requests, the worst of the steps up to the form's concurrency (the lowest step at or above it "
+    "included); without one, of the lowest step",
     ("request_benchmark.result.steps[].errors", "…requests", "…error_fraction", "workload.concurrency"),
     "失败请求 / 全部请求，取不高于表单并发的各级（含不低于它的最低一级）中最差者；表单未填并发时取最低一级",
 )
