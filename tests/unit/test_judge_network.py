@@ -304,6 +304,13 @@ def test_requests_that_fail_are_told_and_what_to_do():
     assert "nobody listens" in found(refused, "network.concurrency_ratio")["advice"]
 
 
+def test_a_step_that_sent_nothing_was_not_tried():
+    nothing = step(32, None, requests=1) | {"requests": 0, "error_fraction": None, "stopped": "bytes"}
+    pair = loaded([step(10, 0.5), nothing])
+    assert found(pair, "network.concurrency_within_latency")["actual"] == 10
+    assert "up to 10 requests" in found(pair, "network.concurrency_ratio")["message"]
+
+
 def test_overload_beyond_the_form_is_no_failure():
     pair = loaded([*RISING[:3], step(100, 9, {"http_5xx": 150})])
     assert found(pair, "network.request_error_fraction")["status"] == "pass"

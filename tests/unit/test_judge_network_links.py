@@ -223,6 +223,14 @@ def test_segments_sent_again():
     assert found(jumbo, "network.link_retransmit_fraction")["actual"] == pytest.approx(1000 * 8948 / 1.25e9, rel=1e-5)
 
 
+def test_a_round_of_tests_takes_the_modules_own_seconds():
+    document, inputs = linked(pairs=[pair(rate=G / 8, retransmits=17265)], path_mtu_bytes=1500)
+    document["measurements"][-1]["options"] = {"session": "20261129T120000Z-abc123"}
+    assert found((document, inputs), "network.link_retransmit_fraction")["actual"] == pytest.approx(0.02, rel=1e-4)
+    document["measurements"][-1]["options"] = {}
+    assert is_silent((document, inputs), "network.link_retransmit_fraction")
+
+
 def test_a_partner_on_a_lossy_link_is_not_this_hosts_loss():
     rates = [pair("n1", G / 8, 100000), pair("n2", G / 8, 10), pair("n3", G / 8, 0)]
     assert found(linked(pairs=rates), "network.link_retransmit_fraction")["status"] == "pass"

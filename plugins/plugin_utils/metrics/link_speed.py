@@ -102,6 +102,8 @@ FEW_DROPS = 100
 _HEADERS_BYTES = 52
 _USUAL_SEGMENT_BYTES = 1448
 _PEERS_TOLD = 2
+# What link_benchmark takes where it is not told.
+DEFAULT_SECONDS = 10
 
 
 def derive(state):
@@ -212,7 +214,9 @@ def _derive_failed(state, result, source):
 
 def _derive_retransmits(state, entry, source):
     result = entry["result"]
-    seconds = amount(mapping(entry, "options"), "seconds") or amount(result, "seconds")
+    options = mapping(entry, "options")
+    # A round of tests that names no seconds takes the module's own.
+    seconds = amount(options, "seconds") or amount(result, "seconds") or (DEFAULT_SECONDS if text(options, "session") else None)
     mtu = amount(result, "path_mtu_bytes") or 0
     segment = mtu - _HEADERS_BYTES if 576 <= mtu <= 65536 else _USUAL_SEGMENT_BYTES
     shares = []

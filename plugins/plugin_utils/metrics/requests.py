@@ -69,9 +69,11 @@ def derive(state):
 
 
 def steps_of(result):
-    """The steps of a test by rising concurrency, those without a concurrency left out; a result without steps is one step."""
+    """The steps of a test by rising concurrency; those without a concurrency, or that sent nothing, are left out. A result without steps is
+    one step.
+    """
     steps = maps(result, "steps") or [result]
-    return sorted((step for step in steps if amount(step, "concurrency")), key=lambda step: step["concurrency"])
+    return sorted((step for step in steps if amount(step, "concurrency") and amount(step, "requests") != 0), key=lambda step: step["concurrency"])
 
 
 def error_fraction(step):
