@@ -55,7 +55,7 @@ class ActionModule(MeasuringAction):
         if step == "finish":
             return self._finish(session)
         name = ansible_edge.plain(task_vars["inventory_hostname"])
-        if name not in session.data["hosts"]:
+        if session.host(name) is None:
             return _nothing("this host takes no part")
         if step == "leave":
             return self._leave(session, name, task_vars)
@@ -109,7 +109,7 @@ class ActionModule(MeasuringAction):
         if self._task.check_mode:
             return {"msg": self._text("nothing_started"), "plan": plan}
         session = link_store.begin(output_dir, hosts, left_out, made, plan["mode"], settings)
-        return {"session": session.data["id"], "rounds": len(made), "plan": plan, "msg": "%d rounds" % len(made)}
+        return {"session": session.id, "rounds": len(made), "plan": plan, "msg": "%d rounds" % len(made)}
 
     def _finish(self, session):
         kept = session.finish()
@@ -156,12 +156,12 @@ class ActionModule(MeasuringAction):
         self._line(name, complaints.say(words, self._spoken))
 
     def _server_arguments(self, session, name, **more):
-        settings = session.data["settings"]
-        return {"address": session.host(name)["address"], "port_range": settings["ports"], "session": session.data["id"],
+        settings = session.settings
+        return {"address": session.host(name)["address"], "port_range": settings["ports"], "session": session.id,
                 "iperf3": session.host(name)["iperf3"], **more}
 
     def _serve(self, session, pair, name, task_vars):
-        pairs = len(session.data["rounds"][pair["round"] - 1])
+        pairs = len(session.round(pair["round"] - 1))
         spread = START_SECONDS * (2 + 2 * pairs // max(1, int(task_vars.get("ansible_forks") or 5)))
         lifetime = self._longest(session) + spread
         arguments = self._server_arguments(session, name, state="started", lifetime_seconds=lifetime)
@@ -175,12 +175,12 @@ class ActionModule(MeasuringAction):
         return {"msg": "port %d" % answer["port"], "port": answer["port"]}
 
     def _usual(self, session):
-        settings = session.data["settings"]
+        settings = session.settings
         return 3 * (int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))) + 15
 
     def _longest(self, session):
         """Seconds that a test takes at most: what module_utils/measure/link.py holds itself to, some more for slow machines."""
-        settings = session.data["settings"]
+        settings = session.settings
         one = int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))
         return (one + 3) * 7 + one + 60
 
@@ -192,11 +192,11 @@ class ActionModule(MeasuringAction):
         if "error" in server or lost:
             error = server.get("error") or {"kind": "unreachable", "message": lost["message"]}
             return self._failed_pair(session, pair, error)
-        settings = session.data["settings"]
+        settings = session.settings
         arguments = {key: settings[key] for key in TEST_SETTINGS if settings.get(key) is not None}
         own, other = session.host(name), session.host(pair["server"])
         self._task.args = dict(arguments, peer=other["address"], port=server["port"], address=own["address"], iperf3=own["iperf3"],
-                               session=session.data["id"])
+                               session=session.id)
         seconds = self._longest(session)
         try:
             with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
@@ -223,7 +223,7 @@ class ActionModule(MeasuringAction):
             self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=measuring.duration(elapsed, self._spoken),
                                         limit=measuring.duration(note["seconds"], self._spoken), lost=lost))
 
-        grace = float(session.data["settings"].get("grace_seconds", 60))
+        grace = float(session.settings.get("grace_seconds", 60))
         # A host that can't be reached is given up after the time that a test usually takes: others wait for this round's end.
         limit = max(self._usual(session), note["seconds"] - measuring.SPARE_SECONDS)
         try:
@@ -256,7 +256,7 @@ class ActionModule(MeasuringAction):
 
     def _stopped(self, session, name, task_vars, **more):
         answer = self._asked(session, name, task_vars, "link_server",
-                             {"state": "stopped", "session": session.data["id"], "port_range": session.data["settings"]["ports"], **more})
+                             {"state": "stopped", "session": session.id, "port_range": session.settings["ports"], **more})
         if answer.get("failed"):
             return {"msg": "%s; what was started there ends by itself" % collecting.failure(answer)[1]}
         if answer.get("left"):

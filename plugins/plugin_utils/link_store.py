@@ -26,17 +26,37 @@ _ID = re.compile(r"\A\d{8}T\d{6}Z-[0-9a-f]{6}\Z")
 
 
 class Session:
-    """An open session: `folder`, and `data`, the content of session.json."""
+    """An open session: `id`, `folder`, and `data`, the content of session.json.
 
-    def __init__(self, output_dir, data):
-        self.output_dir, self.data = output_dir, data
-        self.folder = _folder(output_dir, data["id"])
+    Every step of every host opens it; of a large group they read their part only.
+    """
+
+    def __init__(self, output_dir, session, data=None):
+        self.output_dir, self.id, self._data = output_dir, session, data
+        self.folder = _folder(output_dir, session)
+
+    @property
+    def data(self):
+        if self._data is None:
+            try:
+                self._data = run_directory.read_json(os.path.join(self.folder, "session.json"))
+            except run_directory.InvalidDocument as error:
+                raise ValueError("the session %s can't be read: %s" % (self.id, error)) from error
+        return self._data
 
     # ------------------------------------------------------------ the rounds
 
+    @property
+    def settings(self):
+        return self.noted("part", "settings") or self.data["settings"]
+
+    def round(self, number):
+        """The pairs of a round."""
+        return (self.noted("round", number) or {}).get("pairs") or self.data["rounds"][number]
+
     def pair_of(self, number, host):
         """(the pair that a host is in in this round, "client" or "server"), (None, None) where it pauses."""
-        for pair in self.data["rounds"][number]:
+        for pair in self.round(number):
             if host == pair["client"]:
                 return pair, "client"
             if host == pair["server"]:
@@ -44,7 +64,8 @@ class Session:
         return None, None
 
     def host(self, name):
-        return self.data["hosts"][name]
+        """Where a host is tested; None for one that takes no part."""
+        return self.noted("host", name) or self.data["hosts"].get(name)
 
     # ------------------------------------------------ notes between the tasks
 
@@ -76,8 +97,8 @@ class Session:
         result = dict(result, client=pair["client"], server=pair["server"], server_interface=server["interface"], round=pair["round"])
         known = {"machine_id": client["machine_id"], "gpu_uuids": client["gpu_uuids"], "target": pair["server"],
                  "started_at": answer.get("started_at"), "finished_at": answer.get("finished_at"), "measurement": result}
-        document = measuring.document(pair["client"], MODULE, dict(self.data["settings"], session=self.data["id"]), known, started,
-                                      run_directory.now())
+        options = dict(self.settings, session=self.id)
+        document = measuring.document(pair["client"], MODULE, options, known, started, run_directory.now())
         run_directory.write_json(os.path.join(self.folder, "%d.json" % pair["n"]), document)
         return result
 
@@ -99,9 +120,9 @@ class Session:
         pairs = self.pairs()
         finished = run_directory.now()
         results = host_results(self.data, pairs, {name: (self.noted("after", name) or {}).get("counters") for name in self.data["hosts"]})
-        kept, options = {}, dict(self.data["settings"], session=self.data["id"])
+        kept, options = {}, dict(self.data["settings"], session=self.id)
         for name, result in results.items():
-            host = self.host(name)
+            host = self.data["hosts"][name]
             answer = {"machine_id": host["machine_id"], "gpu_uuids": host["gpu_uuids"], "target": TARGET}
             failure = _failure(result)
             answer.update({"failed": True, "msg": failure} if failure else {"measurement": result})
@@ -133,13 +154,18 @@ def begin(output_dir, hosts, left_out, rounds, mode, settings):
             listed[-1].append({"n": number, "round": at + 1, "client": client, "server": server})
     data = {"schema": SCHEMA, "id": run_directory.new_run_id(), "started": run_directory.now(), "mode": mode, "hosts": hosts,
             "left_out": left_out, "rounds": listed, "settings": settings}
-    session = Session(output_dir, data)
+    session = Session(output_dir, data["id"], data)
     try:
         os.makedirs(os.path.join(session.folder, ".work"))
     except OSError as error:
         words = "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to."
         raise run_directory.RunDirectoryError(words % (session.folder, error.strerror or error)) from error
     run_directory.write_json(os.path.join(session.folder, "session.json"), run_directory.tame(data))
+    session.note("part", "settings", run_directory.tame(settings))
+    for at, pairs in enumerate(listed):
+        session.note("round", at, {"pairs": pairs})
+    for name, place in hosts.items():
+        session.note("host", name, run_directory.tame(place))
     return session
 
 
@@ -147,13 +173,9 @@ def load(output_dir, session):
     """A session that was begun. ValueError for what is none."""
     if not isinstance(session, str) or not _ID.match(session):
         raise ValueError("%r is no session of link tests" % (session,))
-    try:
-        data = run_directory.read_json(os.path.join(_folder(output_dir, session), "session.json"))
-    except run_directory.InvalidDocument as error:
-        raise ValueError("the session %s can't be read: %s" % (session, error)) from error
-    if data.get("schema") != SCHEMA:
-        raise ValueError("the session %s is of another version" % session)
-    return Session(output_dir, data)
+    if not os.path.exists(os.path.join(_folder(output_dir, session), "session.json")):
+        raise ValueError("there is no session %s of link tests" % session)
+    return Session(output_dir, session)
 
 
 # ------------------------------------------------------------------ the figures
