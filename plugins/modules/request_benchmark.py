@@ -107,6 +107,11 @@ options:
       - Whether each client keeps its connection. Otherwise connecting is part of each latency.
     type: bool
     default: true
+  stand_in:
+    description:
+      - Whether O(url) is a stand-in, such as that of M(trainops.gpu_audit.network_peer), for the record; reports say so.
+    type: bool
+    default: false
   bytes:
     description:
       - Bytes sent and received after which the test ends. 8 GiB when not given; a task may give text such as C(100 MiB).
@@ -221,6 +226,7 @@ measurement:
     timeout_seconds: {description: O(timeout_seconds)., type: float, returned: always, sample: 30}
     streaming: {description: O(streaming)., type: str, returned: always, sample: none}
     keep_alive: {description: O(keep_alive)., type: bool, returned: always, sample: true}
+    stand_in: {description: O(stand_in)., type: bool, returned: always, sample: false}
     proxy:
       description: "Null, or C(endpoint), C(source) (C(environment) or C(option)) and C(tunnel) of the proxy that was used."
       type: dict
@@ -269,6 +275,7 @@ ARGUMENTS = {
     # The values are counts: "token" in the name doesn't make one secret.
     "max_tokens": {"type": "int", "no_log": False},
     "keep_alive": {"type": "bool", "default": True},
+    "stand_in": {"type": "bool", "default": False},
     "bytes": {"type": "int", "default": 8 << 30},
     "ca_path": {"type": "path"},
     "validate_certs": {"type": "bool", "default": True},

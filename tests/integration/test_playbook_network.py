@@ -1,0 +1,183 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The network measured by the playbook: against the collection's peer and servers of one's own, refused, failed, kept, judged, reported; no secret
+anywhere and nothing left running."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+from playbook_site import LOCAL, Site, recap
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit"))
+import conftest as _unit_conftest  # noqa: E402,F401 puts the collection on the import path
+import transfer_servers as servers  # noqa: E402
+
+SMALL = {"measure_network_upload_bytes": "8 MiB", "measure_network_download_bytes": "8 MiB", "measure_network_request_count": 20,
+         "measure_network_request_duration_seconds": 5, "measure_network_peer_ports": "47600-47699"}
+PEER = {"measure_network_peer": "controller", "measure_network_peer_address": "127.0.0.1"}
+FORM = {"kind": "inference", "mode": "online", "weights_bytes": "15 GiB", "dataset_bytes": "1 TiB", "upload_hours_allowed": 24,
+        "download_minutes_allowed": 60, "latency_seconds": 2, "concurrency": 32, "input_sample_bytes": "150 KB", "busy_hours": "00:00-24:00"}
+LATENCY = {"kind": "inference", "leans_on": ["throughput", "latency"]}
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path)
+    made.inventory({"a": LOCAL}, dict(SMALL, **PEER, gpu_audit_policy="inference", gpu_audit_workload={**FORM, **LATENCY}))
+    return made
+
+
+def measurements(site, name="a"):
+    """{(module, direction or None): content} of the newest of each."""
+    found = [json.loads(path.read_text()) for path in sorted(site.output.glob("measurements/%s/*.json" % name))]
+    found.sort(key=lambda entry: entry["finished"])
+    return {(entry["module"], (entry.get("result") or entry["options"]).get("direction")): entry for entry in found}
+
+
+def peers():
+    """The peer servers that run on this machine for these tests."""
+    said = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r":(476\d\d)\s", said)
+
+
+def kinds(found):
+    return sorted((module, direction or "") for module, direction in found)
+
+
+ALL = [("request_benchmark", ""), ("transfer_benchmark", "download"), ("transfer_benchmark", "upload")]
+
+
+def test_measured_against_the_controller_then_judged_and_reported_in_both_languages(site):
+    done = site.play("measure")
+    assert done.returncode == 0 and recap(done.stdout)["a"]["changed"] == 0, done.stdout
+    assert re.search(r"a: transfer_benchmark of http://127.0.0.1:476\d\d \(upload\): at most .*sends 8.00 MiB in each attempt", done.stdout), done.stdout
+    found = measurements(site)
+    assert kinds(found) == ALL and peers() == []
+    for direction in ("upload", "download"):
+        result = found["transfer_benchmark", direction]["result"]
+        assert result["bytes"] == 3 * 8 * 2**20 and result["storage"] == "peer" and result["checksum"]["verified"] is True, result
+        assert result["attempts_failed"] == 0 and result["bytes_per_second"] > 0
+    result = found["request_benchmark", None]["result"]
+    # The form's own concurrency and latency are tried, its sample is sent.
+    assert [step["concurrency"] for step in result["steps"]] == [1, 10, 32, 50, 100]
+    assert result["payload_bytes"] == 150000 and result["latency_slo_seconds"] == 2 and result["knee_concurrency"] == 100 and result["stand_in"] is True
+    assert site.play("audit").returncode == 0
+    entry = site.report()["hosts"][0]
+    assert entry["checklist"]["network"] == "pass", entry["findings"]
+    told = {finding["check"]: finding for finding in entry["findings"]}
+    for check in ("network.download_ratio", "network.concurrency_ratio"):
+        assert told[check]["status"] == "pass" and "peer" in told[check]["message"], told[check]
+    assert entry["metrics"]["network.upload_bytes_per_second"] > 0 and entry["metrics"]["network.concurrency_within_latency"] == 100
+    page = (site.latest / "report.html").read_text()
+    assert "transfer_benchmark" in page and "request_benchmark" in page
+    assert site.play("rejudge", "-e", "gpu_audit_language=zh gpu_audit_output_dir=%s" % site.output, inventory=False).returncode == 0
+    assert "对端" in (site.latest / "report.html").read_text()
+
+
+def test_check_starts_nothing_and_only_announces(site):
+    done = site.play("measure", "--check", "-e", "gpu_audit_language=zh")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("a：transfer_benchmark") == 2 and done.stdout.count("a：request_benchmark") == 1, done.stdout
+    assert "保存在" not in done.stdout and measurements(site) == {} and peers() == []
+
+
+def test_what_was_not_asked_for_is_not_run(site):
+    site.inventory({"a": LOCAL}, dict(SMALL, **PEER, measure_network_peer_tests=["download"]))
+    assert site.play("measure").returncode == 0
+    assert kinds(measurements(site)) == [("transfer_benchmark", "download")]
+
+
+def test_nothing_set_says_what_to_set(site):
+    site.inventory({"a": LOCAL}, {"measure_network_uplaod_url": "http://127.0.0.1:1/"})
+    done = site.play("measure")
+    assert done.returncode == 0 and "measure_network_upload_url" in done.stdout and "measure_network_peer" in done.stdout, done.stdout
+    assert 'did you mean \\"measure_network_upload_url\\"' in done.stdout
+    assert "测量网络请设" in site.play("measure", "-e", "gpu_audit_language=zh").stdout
+    own = site.own_play("- hosts: all\n  gather_facts: false\n  roles: [trainops.gpu_audit.measure_network]\n")
+    done = site.play(own)
+    assert done.returncode == 2 and "Nothing to measure. Set measure_network_upload_url" in done.stdout, done.stdout
+    assert "没有要测量的内容" in site.play(own, "-e", "gpu_audit_language=zh").stdout and measurements(site) == {}
+
+
+@pytest.mark.parametrize("variables, said, zh", [
+    ({"measure_network_peer": "nobody"}, "measure_network_peer: nobody is no host of the inventory", "清单中没有主机 nobody"),
+    ({"measure_network_peer_address": ""}, "measure_network_peer_address is empty. Set it to the address at which the hosts reach the controller",
+     "请设为各主机访问控制机所用的地址"),
+    ({"measure_network_peer_address": "0.0.0.0"}, "give the address that the other hosts reach", ""),
+    ({"measure_network_peer_address": "203.0.113.9"}, "203.0.113.9", ""),
+    ({"measure_network_attempts": 5000}, "attempts must be between", "attempts"),
+    ({"measure_network_upload_bytes": "much"}, "'much' is no size", ""),
+    ({"measure_network_request_concurrency": [5000]}, "concurrency", ""),
+])
+def test_what_is_refused_ends_the_play_with_its_reason_and_no_peer_is_left(site, variables, said, zh):
+    site.inventory({"a": LOCAL}, dict(SMALL, **{**PEER, **variables}))
+    done = site.play("measure")
+    assert done.returncode == 2 and said in " ".join(done.stdout.split()), done.stdout
+    assert recap(done.stdout)["a"]["failed"] == 1 and peers() == []
+    if zh:
+        assert zh in site.play("measure", "-e", "gpu_audit_language=zh").stdout
+
+
+def test_a_failed_test_is_kept_and_the_next_one_is_taken(site):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = "http://127.0.0.1:%d/" % closed.getsockname()[1]
+        site.inventory({"a": LOCAL}, dict(SMALL, **PEER, measure_network_upload_url=url, measure_network_retries=0, measure_network_attempts=1))
+        done = site.play("measure")
+    assert done.returncode == 0, done.stdout
+    found = measurements(site)
+    assert kinds(found) == ALL and found["transfer_benchmark", "upload"]["result"]["attempts_failed"] == 1
+    assert found["transfer_benchmark", "upload"]["result"]["attempts"][0]["error"]["kind"] == "refused"
+    assert found["transfer_benchmark", "download"]["result"]["attempts_failed"] == 0
+
+
+def test_each_host_has_its_own_variables_and_several_share_one_peer_and_download_at_once(site):
+    hosts = {name: dict(LOCAL, measure_network_download_bytes="%d MiB" % size) for name, size in (("a", 8), ("b", 16), ("c", 24))}
+    hosts["d"] = dict(LOCAL, measure_network_peer="")
+    site.inventory(hosts, dict(SMALL, **PEER, measure_network_peer_tests=["download"], measure_network_together=True, measure_network_attempts=1,
+                               measure_network_together_delay_seconds=12))
+    done = site.play("measure", "-f", "2")
+    assert done.returncode == 2 and "Add -f 3." in done.stdout and peers() == [], done.stdout
+    done = site.play("measure")
+    assert done.returncode == 0 and done.stdout.count("changed: [") == 0, done.stdout
+    assert re.search(r"Slowest of 3 hosts that downloaded at once: ([abc]), [0-9.]+ MiB/s, \d+ % of what it reached alone", " ".join(done.stdout.split()))
+    for name, size in (("a", 8), ("b", 16), ("c", 24)):
+        result = measurements(site, name)["transfer_benchmark", "download"]["result"]
+        assert result["bytes"] == size * 2**20 and result["hosts_at_once"] == 3 and result["alone_bytes_per_second"] > 0
+    assert measurements(site, "d") == {} and peers() == []
+
+
+def test_another_host_is_the_peer_and_is_not_measured_against_itself(site):
+    site.inventory({"a": LOCAL, "b": LOCAL}, dict(SMALL, measure_network_peer="b", measure_network_peer_address="127.0.0.1",
+                                                  measure_network_peer_tests=["upload", "requests"]))
+    done = site.play("measure")
+    assert done.returncode == 0 and "b is the peer of the others" in done.stdout, done.stdout
+    assert kinds(measurements(site)) == [("request_benchmark", ""), ("transfer_benchmark", "upload")] and measurements(site, "b") == {}
+    assert peers() == []
+
+
+def test_no_secret_is_shown_kept_or_cached(site):
+    header, word, key = "hEaDeR-0815-secret", "pAsSwOrD-0815", "qUeRy-0815-secret"
+    with servers.Server(servers.takes()) as server:
+        url = server.url.replace("http://", "http://user:%s@" % word) + "?sig=" + key
+        secret = {"measure_network_upload_url": url, "measure_network_request_url": url, "measure_network_headers": {"Authorization": "Bearer " + header},
+                  "measure_network_request_headers": {"X-Key": header}, "measure_network_request_payload": {"text": header},
+                  "measure_network_access_key": ""}
+        site.inventory({"a": LOCAL}, dict(SMALL, **PEER, **secret))
+        done = site.play("measure", "-vvv", ANSIBLE_CACHE_PLUGIN="jsonfile", ANSIBLE_CACHE_PLUGIN_CONNECTION=str(site.folder / "cache"),
+                         ANSIBLE_LOG_PATH=str(site.folder / "log"))
+    assert done.returncode == 0, done.stdout
+    assert kinds(measurements(site)) == ALL
+    kept = [path.read_text(errors="replace") for path in [*site.output.rglob("*"), *(site.folder / "cache").rglob("*"), site.folder / "log"] if path.is_file()]
+    for secret in (header, word, key):
+        assert secret not in done.stdout and not any(secret in text for text in kept)
+    assert "a: transfer_benchmark of http" in done.stdout
+    # The peer's own token is as long as its 24 random bytes are in base64.
+    assert not re.search(r"Bearer [A-Za-z0-9_-]{16,}", done.stdout + "".join(kept))
