@@ -14,7 +14,7 @@ from . import expected as expected_module, policy as policy_module, verdict as v
 from .metrics.measurements import SILENT
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 from .numbers import is_number
-from .words import CHECKLIST
+from .words import CHECKLIST, LANGUAGES
 
 SCHEMA = "trainops.gpu_audit/report/1"
 # Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform,
@@ -51,7 +51,7 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
     could not be; now: the run's finished time (ISO 8601 text or datetime); language: en or zh; status_hint: the verdict of a host without a
     document (unreachable, error or not_tried, the default). Never raises on what a host or inventory says.
     """
-    language = language if language in messages.LANGUAGES else "en"
+    language = language if language in LANGUAGES else "en"
     inputs = inputs if isinstance(inputs, dict) else {}
     form, form_problems = workload.normalise(inputs.get("workload"))
     entry = _empty_entry(document, inputs, policy, form)
@@ -316,7 +316,7 @@ def judge_run(hosts, policies, run, language):
 
     `policies`: {key: resolved policy}; `run`: run.json.
     """
-    language = language if language in messages.LANGUAGES else "en"
+    language = language if language in LANGUAGES else "en"
     entries = sorted(hosts, key=operator.itemgetter("name"))
     policies = {key: found for key, found in policies.items() if policy_module.is_resolved(found)}
     summary = {"hosts": len(entries)}

@@ -7,8 +7,6 @@ Policies carry the titles and advice of their checks themselves. A test holds th
 
 from __future__ import annotations
 
-LANGUAGES = ("en", "zh")
-
 TABLE = {
     # --- why a metric has no value
     # ----------------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from .messages import sentence
 
-LANGUAGES = ("en", "zh")
-
 TABLE = {
     "title": ("VRAM plan", "显存规划"),
     "base_missing": (

@@ -28,7 +28,7 @@ def test_both_languages_with_the_same_placeholders(key):
     assert english and chinese and placeholders(english) == placeholders(chinese) and english != chinese
 
 
-@pytest.mark.parametrize("language", plan_texts.LANGUAGES)
+@pytest.mark.parametrize("language", ("en", "zh"))
 def test_the_table_keeps_its_columns_and_its_width(language):
     shown = plan.lines(made(language=language, sharding="fsdp", gpus=8), language, 100)
     assert max(width(line) for line in shown[3:] if not line.startswith("- ")) <= 110
@@ -43,7 +43,7 @@ def test_the_table_keeps_its_columns_and_its_width(language):
         assert before.endswith("B") and row[len(before) :].startswith("  "), row
 
 
-@pytest.mark.parametrize("language", plan_texts.LANGUAGES)
+@pytest.mark.parametrize("language", ("en", "zh"))
 @pytest.mark.parametrize(
     "model", [{}, {"gpus": 8}, {"sharding": "fsdp", "gpus": 8}, {"parameters": "900B"}, {"layers": None, "parameters": "1B"}]
 )
@@ -59,7 +59,7 @@ def test_a_used_share_never_rounds_over_the_limit():
     assert plan_show.used_text(0.82344, False, 0.8235) == "82.4 %" and plan_show.used_text(0.12345, True, 0.8) == "12.3 %"
 
 
-@pytest.mark.parametrize("language", plan_texts.LANGUAGES)
+@pytest.mark.parametrize("language", ("en", "zh"))
 def test_every_part_and_board_is_in_the_markdown(language):
     found = made(language=language, sharding="fsdp", gpus=8)
     text = plan.markdown(found, language)

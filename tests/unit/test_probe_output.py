@@ -10,7 +10,7 @@ import json
 import os
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe, probe_outcome, probe_output, probe_result
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe_outcome, probe_output, probe_result
 from probing import HELPER
 
 SEEN = {"stop": None, "exit_code": 1, "signal": None, "killed": False, "oom_kills": 0, "cuda_oom": None, "host_oom": None, "progress_after_oom": False}

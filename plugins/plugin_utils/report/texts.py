@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-LANGUAGES = ("en", "zh")
 
 # key -> (English, Simplified Chinese), or ((English for one, English for more), Simplified Chinese) where `n` counts
 _TEXTS = {
