@@ -89,11 +89,15 @@ def test_a_quota_that_is_reached_is_named(mounted, tmp_path):
 
 def test_a_disk_that_becomes_read_only_while_it_is_measured(mounted, tmp_path):
     point = mounted()
-    fio = stand_in(tmp_path, 'mount -o remount,ro %s 2>/dev/null; exec $REAL "$@"' % point)
+    # It ends only when the test has made the disk writable again, so that fio surely met the read-only one.
+    fio = stand_in(tmp_path, 'mount -o remount,ro %s 2>/dev/null; $REAL "$@"; code=$?; touch %s/ended; while [ ! -e %s/go ]; do sleep 0.1; done; exit $code'
+                   % (point, tmp_path, tmp_path))
     process = start(path=str(point), fio=fio, jobs=["checkpoint_write"], **SMALL)
     assert wait_until(lambda: subprocess.run(["findmnt", "-n", "-O", "ro", str(point)], capture_output=True, check=False).stdout)
     assert "is mounted read-only" in error(path=str(point))
+    assert wait_until((tmp_path / "ended").exists)
     subprocess.run(["mount", "-o", "remount,rw", str(point)], check=True)
+    (tmp_path / "go").touch()
     answer = json.loads(process.communicate(timeout=60)[0])
     assert answer["failed"] and "Read-only file system" in answer["msg"], answer["msg"]
     assert wait_until(lambda: os.listdir(point) == ["lost+found"])
