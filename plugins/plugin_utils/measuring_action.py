@@ -173,7 +173,7 @@ class MeasuringAction(EdgeAction):
             answer = dict(answer, msg=collecting.failure(answer)[1])
         measurement = measuring.document(name, self.MODULE, arguments, answer, started, run_directory.now(), planned)
         path = measuring.store(output_dir, measurement)
-        kept = {"measurement_file": path, "target": measurement["target"], "finished": measurement["finished"]}
+        kept = {"measurement_file": path, "target": measurement["target"], "finished_at": measurement["finished"]}
         if "error" in measurement:
             return dict(kept, **self._failed(measurement["error"]))
         summary = {key: measurement["result"][key] for key in self.SUMMARY if key in measurement["result"]}
