@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from . import run_directory
+from . import run_directory, storage_jobs
 from .leaves import mapping, maps
 from .waivers import as_moment
 
@@ -46,23 +46,27 @@ def _checked(document, name):
 def select(measurements, facts, now, max_age_seconds):
     """(current, stale) for a host with these facts.
 
-    Current: the newest per module and target, taken on this machine and these GPUs, at most `max_age_seconds` old. Stale: what would
+    Current: the newest per module and target, taken on this machine and these GPUs, at most `max_age_seconds` old; of storage tests also
+    older ones with a job that no newer one answers (not run, a quick look, too short, out of memory). Stale: what would
     have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | future | machine | gpus), "age_seconds"}].
-    A failure hides no older result that still holds: it is told in that result's `notes`.
+    A failure, and a probe whose command never started, hides no older result that still holds: it is told in that result's `notes`.
     """
-    newest, failures = {}, {}
+    newest, failures, holding = {}, {}, {}
     for measurement in measurements:
         key = (measurement["module"], str(measurement.get("target")))
         moment = as_moment(measurement["finished"])
         # One of a clock that went ahead must not hide what was measured since.
         fits = _misfit(measurement, facts) is None and (moment - now).total_seconds() <= SKEW_SECONDS
-        holds = fits and isinstance(measurement.get("result"), dict) and (now - moment).total_seconds() <= max_age_seconds
+        holds = fits and _failed_with(measurement) is None and (now - moment).total_seconds() <= max_age_seconds
         # One that fits goes before any that doesn't, whatever its age.
         rank = (holds, fits, moment)
-        if fits and not holds and measurement.get("error") and (key not in failures or moment > as_moment(failures[key]["finished"])):
+        failed = fits and _failed_with(measurement) is not None
+        if failed and (key not in failures or moment > as_moment(failures[key]["finished"])):
             failures[key] = measurement
         if key not in newest or rank > newest[key][0]:
             newest[key] = (rank, measurement)
+        if holds:
+            holding.setdefault(key, []).append((moment, measurement))
     current, stale = [], []
     for key in sorted(newest):
         measurement = newest[key][1]
@@ -70,19 +74,40 @@ def select(measurements, facts, now, max_age_seconds):
         reason = _misfit(measurement, facts) or ("future" if age < -SKEW_SECONDS else "age" if age > max_age_seconds else None)
         if reason is None:
             current.append(_with_failure(measurement, failures.get(key)))
+            current += _with_other_jobs(measurement, holding.get(key, ()))
         else:
             stale.append({"module": measurement["module"], "target": measurement.get("target"), "finished": measurement["finished"],
                           "reason": reason, "age_seconds": int(age)})
     return current, stale
 
 
+def _with_other_jobs(newest, holding):
+    """Of a storage test's older results ([(moment, measurement)]) those with a job that nothing newer answers, the newest first."""
+    if newest["module"] != storage_jobs.MODULE or not isinstance(newest.get("result"), dict):
+        return []
+    seen, answered, kept = storage_jobs.carried(newest["result"]), storage_jobs.answering(newest["result"]), []
+    for _moment, measurement in sorted(holding, key=lambda entry: entry[0], reverse=True):
+        has, answers = storage_jobs.carried(measurement["result"]), storage_jobs.answering(measurement["result"])
+        if measurement is not newest and (has - seen or answers - answered):
+            kept.append(measurement)
+            seen, answered = seen | has, answered | answers
+    return kept
+
+
+def _failed_with(measurement):
+    """What a measurement that measured nothing says of it: its error, or why a probe's command never started; None for a result."""
+    result, error = measurement.get("result"), measurement.get("error")
+    if isinstance(result, dict):
+        return result.get("error") or "not_started" if result.get("outcome") == "not_started" else None
+    return mapping(measurement, "error").get("message") if isinstance(error, dict) else error or "no result"
+
+
 def _with_failure(measurement, failure):
     """The measurement, with a note in its result where a later one failed."""
     result = measurement.get("result")
-    if failure is None or not isinstance(result, dict) or as_moment(failure["finished"]) <= as_moment(measurement["finished"]):
+    if failure is None or _failed_with(measurement) is not None or as_moment(failure["finished"]) <= as_moment(measurement["finished"]):
         return measurement
-    error = failure["error"]
-    words = mapping(failure, "error").get("message") if isinstance(error, dict) else error
+    words = _failed_with(failure)
     note = "a later measurement (%s) failed: %s" % (failure["finished"], run_directory.shorten(str(words), 300))
     notes = result.get("notes")
     return dict(measurement, result=dict(result, notes=[*(notes if isinstance(notes, list) else []), note]))
