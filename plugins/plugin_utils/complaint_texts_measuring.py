@@ -65,6 +65,8 @@ TABLE = (
     ("{name} must be at least {least}, not {value}", "{name} 不得小于 {least}，而不是 {value}"),
     ("{name} must be at most {most}, not {value}", "{name} 不得大于 {most}，而不是 {value}"),
     ("unknown job {name}; there are {names}", "没有测试 {name}；可用：{names}"),
+    # Ansible's own of a module's choices.
+    ("value of {name} must be one of: {choices}, got: {value}", "{name} 必须是下列之一：{choices}，而不是 {value}"),
     ("no jobs named; there are {names}", "没有指定测试；可用：{names}"),
     ("start_at lies {seconds} s ahead, at most {most} are waited for", "start_at 在 {seconds} 秒之后，最多等待 {most} 秒"),
     (
@@ -114,6 +116,7 @@ TABLE = (
     ("its files couldn't be removed: {path}", "无法删除其文件：{path}"),
     # --- what is said beside a storage test
     ("quick look: {rest*}", "快速初测：{rest}"),
+    ("{jobs} on {mount} ({type}, medium unknown)", "{jobs}，位于 {mount}（{type}，介质未知）"),
     ("{jobs} on {mount} ({type}, {kind*})", "{jobs}，位于 {mount}（{type}，{kind}）"),
     ("nvme", "NVMe"),
     ("ssd", "SSD"),
@@ -302,6 +305,22 @@ TABLE = (
     ("not run on {count} GPUs: {there*}", "未在 {count} 个 GPU 上运行：{there}"),
     ("no time on {count} GPU: {why*}", "{count} 个 GPU 没有时间：{why}"),
     ("no time on {count} GPUs: {why*}", "{count} 个 GPU 没有时间：{why}"),
+    (
+        "on {count} GPU the command used only {used}: its times say nothing of what more GPUs bring. Start one process for each GPU, such "
+        "as {words} with DistributedDataParallel",
+        "在 {count} 个 GPU 上运行时，命令只使用了 {used} 个：其耗时不能说明增加 GPU 的收益。请为每个 GPU 启动一个进程，例如 {words} 并使用 "
+        "DistributedDataParallel",
+    ),
+    (
+        "on {count} GPUs the command used only {used}: its times say nothing of what more GPUs bring. Start one process for each GPU, such "
+        "as {words} with DistributedDataParallel",
+        "在 {count} 个 GPU 上运行时，命令只使用了 {used} 个：其耗时不能说明增加 GPU 的收益。请为每个 GPU 启动一个进程，例如 {words} 并使用 "
+        "DistributedDataParallel",
+    ),
+    (
+        "whether the command used all of its GPUs isn't known: they were not sampled",
+        "命令是否使用了分配给它的所有 GPU 未知：未采样",
+    ),
     ("the command told none", "命令没有给出"),
     ("it ended as {outcome}", "结局为 {outcome}"),
     ("no NVIDIA driver library (libnvidia-ml.so.1) is installed on this host", "该主机未安装 NVIDIA 驱动库（libnvidia-ml.so.1）"),

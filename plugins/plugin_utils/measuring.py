@@ -147,10 +147,35 @@ def kept_options(arguments):
 
 
 def target_of(arguments):
-    """What was measured: the path of a storage test, the program of a workload."""
+    """What was measured: the path of a storage test; of a workload its program, script or module, and folder: "python3 train.py (/srv)"."""
     if arguments.get("path"):
         return str(arguments["path"])
-    return _program(arguments.get("argv"))
+    program = _program(arguments.get("argv"))
+    if program is None:
+        return None
+    words = [program, *_script(program, arguments["argv"] if isinstance(arguments["argv"], list) else [])]
+    folder = str(arguments.get("chdir") or "/").rstrip("/")
+    return " ".join(words) + (" (%s)" % folder if folder else "")
+
+
+# Nothing else of a command is repeated: any other word of it may be a secret.
+_SCRIPT = re.compile(r"[\w./+~-]{1,100}\.(?:py|pyc|sh|bash|pl|rb|jl|r|R|lua|js|jar)")
+_MODULE = re.compile(r"[A-Za-z_][\w.]{0,99}")
+_RUNS_MODULES = re.compile(r"(?:python|pypy)[\d.]*|torchrun|accelerate|deepspeed")
+_SECRET = re.compile(r"pass|secret|token|key|auth|cred", re.IGNORECASE)
+
+
+def _script(program, argv):
+    """What tells two commands of one program apart: `-m` and its module, and the first word that looks like a script's name."""
+    words, found = [str(word) for word in argv], []
+    for before, word in zip(words, words[1:]):
+        if word in ("-c", "-e"):
+            break
+        if before == "-m" and not found and _RUNS_MODULES.fullmatch(program) and _MODULE.fullmatch(word):
+            found += ["-m", word]
+        elif _SCRIPT.fullmatch(word) and not (before.startswith("-") and _SECRET.search(before)):
+            return [*found, word]
+    return found
 
 
 def _program(argv):
@@ -170,6 +195,10 @@ def _told(key, value, language):
     """One figure of a summary; an empty text for one that isn't there."""
     units = {"_bytes_per_second": "bytes_per_second", "_seconds": "seconds", "_fraction": "fraction"}
     ending = next((ending for ending in units if key.endswith(ending)), "")
+    if isinstance(value, dict):
+        # What each part of a test gave instead of a figure.
+        value = ["%s gave no result: %s" % pair for pair in sorted(value.items())]
+        return text(language, "semicolon").join(complaints.say(entry, language) for entry in value)
     if isinstance(value, list):
         said = text(language, "semicolon").join(complaints.say(entry, language) for entry in value)
         value = run_directory.shorten(said, 1000) or None

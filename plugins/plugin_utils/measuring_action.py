@@ -13,9 +13,10 @@ import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from . import alarm, ansible_edge, collecting, complaints, measuring, measuring_texts, run_directory, run_pointer, variable_names
-from .edge_action import EdgeAction
+from . import alarm, ansible_edge, collecting, complaints, measuring, measuring_texts, run_directory, run_pointer, variable_names, workload
+from .edge_action import LANGUAGE, EdgeAction
 from .verdict_table import clean
+from .words import LANGUAGES
 
 # A busy host may take long to start Python.
 POLL_SECONDS = 60
@@ -28,6 +29,8 @@ class MeasuringAction(EdgeAction):
     MODULE = ""
     # Numbers of the result that the task's own result repeats, for a debug line or a condition.
     SUMMARY = ()
+    # Options that may be text such as "150 KB", as in the workload form: the module gets bytes.
+    SIZES = ()
     _spoken = "en"
 
     _requires_connection = True
@@ -35,9 +38,10 @@ class MeasuringAction(EdgeAction):
     def answer(self, task_vars):
         """A small result: where the measurement lies and its main figures. Never `changed`: what was written on the host is gone again."""
         name = ansible_edge.plain(task_vars["inventory_hostname"])
-        self._spoken = self.language(task_vars)
+        self._spoken = self._checked_language(task_vars)
         for sentence in variable_names.unknown(task_vars):
             self.warn(sentence, task_vars)
+        self._size_options()
         arguments = ansible_edge.plain(dict(self._task.args))
         target = measuring.target_of(arguments)
         begun = run_pointer.current(ansible_edge.process_tmp())
@@ -60,6 +64,23 @@ class MeasuringAction(EdgeAction):
             return note
         measuring.remember(output_dir, name, self.MODULE, arguments, note)
         return self._fetched(name, output_dir, arguments, note, planned, limit, grace, task_vars)
+
+    def _checked_language(self, task_vars):
+        """The language to speak; ValueError where the variable is none, which its role can't say in words of ours."""
+        given = ansible_edge.template_each(self._templar, task_vars, [LANGUAGE])[0].get(LANGUAGE)
+        if given and given not in LANGUAGES:
+            raise ValueError("%s: %r is none of %s" % (LANGUAGE, given, ", ".join(LANGUAGES)))
+        return self.language(task_vars)
+
+    def _size_options(self):
+        """SIZES as bytes; ValueError for text that is no size."""
+        for key in self.SIZES:
+            value = ansible_edge.plain(self._task.args.get(key))
+            if isinstance(value, str):
+                size = workload.parse_size(value)
+                if size is None:
+                    raise ValueError('%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value))
+                self._task.args[key] = size
 
     def _grace(self, task_vars):
         values, problems = ansible_edge.template_each(self._templar, task_vars, [GRACE_VARIABLE])
@@ -175,7 +196,9 @@ class MeasuringAction(EdgeAction):
         path = measuring.store(output_dir, measurement)
         kept = {"measurement_file": path, "target": measurement["target"], "finished_at": measurement["finished"]}
         if "error" in measurement:
-            return dict(kept, **self._failed(measurement["error"]))
+            failed = self._failed(measurement["error"])
+            # `failed` is what a play may overrule; `error` stays.
+            return dict(kept, error=failed["msg"], **failed)
         summary = {key: measurement["result"][key] for key in self.SUMMARY if key in measurement["result"]}
         self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=path))
         return dict(kept, summary=summary, msg=self._text("measured", path=path))

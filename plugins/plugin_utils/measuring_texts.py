@@ -33,15 +33,16 @@ TABLE = {
 # The Chinese of the figures of a summary, of their words, and of what a speed is labelled as.
 FIGURES = {
     "read": "读取", "small file": "小文件读取", "checkpoint write": "检查点写入", "quick": "快速初测", "cached": "来自缓存", "outcome": "结局",
-    "error": "错误", "exit code": "退出码", "duration": "用时", "iterations": "迭代数", "epoch": "每轮用时", "data wait": "等待数据",
-    "limiter": "瓶颈", "notes": "备注",
+    "error": "错误", "errors": "失败的测试", "exit code": "退出码", "duration": "用时", "iterations": "迭代数", "epoch": "每轮用时", "data wait": "等待数据",
+    "limiter": "瓶颈", "notes": "备注", "random read iops": "随机读 IOPS", "mixed read": "混合负载读取", "mixed write": "混合负载写入",
 }
+_ENGLISH = {"random read iops": "random read IOPS", "mixed read": "mixed: read", "mixed write": "mixed: write"}
 WORDS = {
     "outcome": {
         "completed": "正常完成", "stopped": "达到要求后停止", "failed": "报错退出", "oom_cuda": "显存不足", "oom_host": "因内存不足被内核终止",
         "timeout": "达到时间上限", "hang": "挂起", "not_started": "未启动",
     },
-    "limiter": {"host_cpu": "主机 CPU", "io_wait": "等待存储", "swap": "换页", "network": "网络", "thermal": "过热", "power": "功率"},
+    "limiter": {"host_cpu": "主机 CPU", "other_processes": "占用主机 CPU 的其他进程", "io_wait": "等待存储", "swap": "换页", "network": "网络", "thermal": "过热", "power": "功率"},
     "label": {"buffered": "经页缓存", "cached": "缓存速度", "memory": "内存文件系统"},
 }
 
@@ -53,7 +54,7 @@ def text(language, key, **params):
 
 def figure(name, language):
     """The name of a figure."""
-    return FIGURES.get(name, name) if language == "zh" else name
+    return (FIGURES if language == "zh" else _ENGLISH).get(name, name)
 
 
 def word(kind, value, language):

@@ -9,11 +9,18 @@ import json
 import os
 import pathlib
 import re
+import types
 
 import pytest
 import yaml
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe_outcome
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measurement_store, measuring, measuring_texts, run_directory
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fio_jobs, probe_outcome
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    measurement_store,
+    measuring,
+    measuring_texts,
+    run_directory,
+    storage_jobs,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -107,7 +114,42 @@ def test_secrets_of_a_command_never_reach_the_file():
     document = measuring.document("h", "workload_probe", arguments, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:01:00Z")
     assert "hunter2" not in json.dumps(document)
     assert document["options"] == {"argv": {"program": "python", "arguments": 2}, "environment": ["A", "HF_TOKEN"], "chdir": "/w"}
-    assert document["target"] == "python"
+    assert document["target"] == "python train.py (/w)"
+
+
+@pytest.mark.parametrize("argv, chdir, target", [
+    (["python3", "train.py", "--token=x"], "/srv/a", "python3 train.py (/srv/a)"), (["/opt/v/bin/python3", "/srv/eval.py"], "/", "python3 /srv/eval.py"),
+    (["python3", "-u", "-m", "pkg.train", "--lr", "1"], None, "python3 -m pkg.train"),
+    (["torchrun", "--nproc_per_node=gpu", "train.py"], "/w/", "torchrun train.py (/w)"),
+    (["python3", "-m", "torch.distributed.run", "train.py"], "/", "python3 -m torch.distributed.run train.py"),
+    (["/srv/run.sh", "hunter2"], "/", "run.sh"), (["python3", "-c", "import hunter2", "x.py"], "/", "python3"),
+    # Neither an option's value, nor another program's -m, nor a sentence.
+    (["mysql", "-m", "hunter2"], "/", "mysql"), (["x", "--password", "hunter2.py"], "/", "x"), (["x", "--key=hunter2.py"], "/", "x"),
+    (["x", "hunter2", "a b.py"], "/", "x"), (["python3"], None, "python3"), ([], "/", None), ("python3", "/w", "python3 (/w)")])
+def test_a_probe_is_named_by_program_script_and_folder(argv, chdir, target):
+    assert measuring.target_of({"argv": argv, "chdir": chdir}) == target
+
+
+def probe(target, moment, outcome="completed", **more):
+    result = {"outcome": outcome, "error": "argv: the command x isn't there" if outcome == "not_started" else None, "notes": []}
+    return dict({"module": "workload_probe", "target": target, "machine_id": "m1", "gpu_uuids": [], "finished": "2026-11-30T%sZ" % moment,
+                 "result": result}, **more)
+
+
+def test_a_command_that_never_started_hides_no_result():
+    good, wrong = probe("python3 a.py", "10:00:00"), probe("python3 a.py", "11:00:00", "not_started")
+    (current,), stale = measurement_store.select([good, wrong], FACTS, NOW, 86400)
+    assert current["result"]["outcome"] == "completed" and not stale
+    assert current["result"]["notes"] == ["a later measurement (2026-11-30T11:00:00Z) failed: argv: the command x isn't there"]
+    assert measurement_store.select([wrong], FACTS, NOW, 86400)[0] == [wrong]
+    # One that ran and failed is the newest answer.
+    assert measurement_store.select([good, probe("python3 a.py", "11:00:00", "failed")], FACTS, NOW, 86400)[0][0]["result"]["outcome"] == "failed"
+
+
+def test_two_scripts_of_one_program_are_two_measurements_and_the_old_form_is_read():
+    taken = [probe("python3 a.py (/w)", "10:00:00"), probe("python3 b.py (/w)", "11:00:00"), probe("python3", "09:00:00")]
+    current, _stale = measurement_store.select(taken, FACTS, NOW, 86400)
+    assert sorted(entry["target"] for entry in current) == ["python3", "python3 a.py (/w)", "python3 b.py (/w)"]
 
 
 @pytest.mark.parametrize("argv", ["train.py --token=hunter2", ["train.py --token=hunter2"],
@@ -192,9 +234,36 @@ def test_a_summary_is_told_in_one_line():
     assert measuring.told({"read_bytes_per_second": 1 << 30, "buffered_label": "memory"}) == "read 1.00 GiB/s, labelled memory"
     assert measuring.told({"read_bytes_per_second": 1 << 30, "buffered_label": None}) == "read 1.00 GiB/s"
     assert measuring.told({}) == "no figure"
+    jobs = {"random_read_iops": 412000.4, "mixed_read_bytes_per_second": 1 << 30, "errors": {"small_files": "it gave no answer"}}
+    said = measuring.told(jobs)
+    assert said.startswith("random read IOPS ") and "mixed: read 1.00 GiB/s" in said
+    assert said.endswith("small_files gave no result: it gave no answer") and measuring.told({"errors": {}}) == "no figure"
     why = {"outcome": "not_started", "error": "no such program: trian", "iterations": 0, "notes": ["GPUs not sampled", "a second"]}
     assert measuring.told(why) == "outcome not_started, error no such program: trian, iterations 0, notes GPUs not sampled; a second"
     assert measuring.told({"outcome": "completed", "notes": []}) == "outcome completed"
+
+
+def test_every_job_of_a_storage_test_has_its_figure_on_the_console():
+    pytest.importorskip("ansible.plugins.action")
+    from ansible_collections.trainops.gpu_audit.plugins.action import storage_benchmark
+    assert set(storage_jobs.FIGURES.values()) <= set(storage_benchmark.ActionModule.SUMMARY) and set(storage_jobs.FIGURES) == set(fio_jobs.NAMES)
+
+
+def test_sizes_of_a_task_may_be_text():
+    pytest.importorskip("ansible.plugins.action")
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring_action
+
+    class Sized(measuring_action.MeasuringAction):
+        SIZES = ("sample_bytes", "size_bytes", "limit_bytes")
+
+        def __init__(self, **args):
+            self._task = types.SimpleNamespace(args=args)
+
+    action = Sized(sample_bytes="150 KB", size_bytes=7, name="1 GiB")
+    action._size_options()
+    assert action._task.args == {"sample_bytes": 150000, "size_bytes": 7, "name": "1 GiB"}
+    with pytest.raises(ValueError, match="limit_bytes: 'much' is no size"):
+        Sized(limit_bytes="much")._size_options()
 
 
 def test_a_summary_is_told_in_chinese():
@@ -227,13 +296,16 @@ def test_the_line_of_a_probe_says_why():
 def test_only_a_test_that_was_taken_may_fail(file, results):
     jinja2 = pytest.importorskip("jinja2")
     tasks = yaml.safe_load((ROOT / "roles" / file).read_text(encoding="utf-8"))
-    tolerated = [number for number, task in enumerate(tasks) if task.get("ignore_errors")]
-    assert len(tolerated) == results
-    for number in tolerated:
+    assert not [task for task in tasks if task.get("ignore_errors")]
+    measuring_tasks = [number for number, task in enumerate(tasks) if "failed_when" in task]
+    assert len(measuring_tasks) == results
+    for number in measuring_tasks:
         name, after = tasks[number]["register"], tasks[number + 1]
-        that = after["ansible.builtin.assert"]["that"]
         jinja = jinja2.Environment(autoescape=True)
         jinja.tests["failed"] = lambda result: bool(result.get("failed"))
-        held = [jinja.compile_expression(that)({name: result}) for result in (
-            {"failed": True, "msg": "no such directory"}, {"failed": True, "measurement_file": "/m"}, {"failed": False}, {"skipped": True})]
-        assert held == [False, True, True, True] and "when" not in after
+        failed, said = ([jinja.compile_expression(what)({name: result}) for result in (
+            {"failed": True, "msg": "no such directory"}, {"failed": True, "measurement_file": "/m", "error": "fio broke"}, {"failed": False},
+            {"skipped": True})] for what in (tasks[number]["failed_when"], after["when"]))
+        # What was refused fails once, in its own task; what was measured and failed is told, once too.
+        assert failed == [True, False, False, False] and said == [False, True, False, False]
+        assert after["ansible.builtin.debug"]["msg"] == "{{ %s.error }}" % name

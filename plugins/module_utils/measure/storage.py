@@ -12,7 +12,6 @@ import signal
 import time
 
 from ..facts import memory as memory_facts
-from ..facts import platform as platform_facts
 from ..sources.forked import signal_name
 from ..sources.host_files import HostFiles
 from . import fio_jobs, fio_run, storage_folder, storage_place
@@ -44,7 +43,9 @@ def plan(options, host=None):
     "place", "fio", "fio_version", "memory_bytes".
     """
     host = host or HostFiles()
-    jobs = fio_jobs.jobs(options.get("jobs") or ["dataset_read"], options.get("quick"), options.get("size_bytes"), options.get("numjobs"),
+    # An empty list is a mistake, and not the default.
+    names = ["dataset_read"] if options.get("jobs") is None else options["jobs"]
+    jobs = fio_jobs.jobs(names, options.get("quick"), options.get("size_bytes"), options.get("numjobs"),
                          options.get("runtime_seconds"), options.get("sample_bytes"), options.get("file_count"))
     place = storage_place.examine(host, options["path"])
     memory = memory_facts.collect(host)
@@ -79,8 +80,9 @@ def _start_wait(options):
 
 def _said(place, jobs, made, options):
     system = place["file_system"]
+    kind = "medium unknown" if system["kind"] == "unknown" else system["kind"]
     notes = ["%s%s on %s (%s, %s)" % ("quick look: " if options.get("quick") else "", ", ".join(job.name for job in jobs),
-                                      system["mount_point"], system["type"], system["kind"]),
+                                      system["mount_point"], system["type"], kind),
              "files of up to %s at a time in a folder of its own, removed afterwards" % bytes_text(made["bytes_on_disk"])]
     notes += [_OTHERS[state] % name for name, state in _others(place)[:3]]
     return notes
@@ -120,11 +122,6 @@ def _company(options, place, folder):
         return []
     return ["a test of another machine or container was in this directory at the same time, or left %s there: where it ran, the figures "
             "are those of both together" % name for name, state in _others(place, folder.name) if state == storage_folder.UNKNOWN][:3]
-
-
-def identity(host=None):
-    """The machine-id, as the facts have it."""
-    return platform_facts.collect(host or HostFiles())["machine_id"]
 
 
 def _interrupt(number, _frame):
