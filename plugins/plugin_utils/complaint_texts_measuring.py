@@ -192,8 +192,14 @@ TABLE = (
     ("{value} is not between {least} and {most}", "{value} 不在 {least} 与 {most} 之间"),
     ("{path} is not an absolute path", "{path} 不是绝对路径"),
     ("different numbers of GPUs are needed, such as [1, 2, 4]", "需要互不相同的 GPU 数量，例如 [1, 2, 4]"),
+    ("{pattern} is no regular expression: it is nested too deeply", "{pattern} 不是有效的正则表达式：嵌套过深"),
     ("{pattern} is no regular expression: {error}", "{pattern} 不是有效的正则表达式：{error}"),
     ("unknown group {name}; a group may be named {names}", "没有名为 {name} 的组；可用的组名：{names}"),
+    (
+        "{pattern} also matches an empty text, so that it would match everywhere: write it such that it has to find something, for example "
+        "with + instead of *",
+        "{pattern} 也能匹配空文本，因而处处都会匹配：请改写，使其必须匹配到内容，例如用 + 代替 *",
+    ),
     ("exactly one group must be named by its unit: {names}", "必须恰好有一个组以其单位命名：{names}"),
     (
         "the process that watched the command ended without an answer (killed?); the command was ended with it",
@@ -386,5 +392,9 @@ TABLE = (
     (
         "{name} took more than {seconds} s for one line: no further line was compared with it. Write it without repetitions in repetitions",
         "{name} 处理一行就用了超过 {seconds} 秒：后续行不再与其匹配。请改写，避免嵌套重复",
+    ),
+    (
+        "{name} matched without taking a character, and such a match doesn't count: let it match what the line says",
+        "{name} 的匹配不含任何字符，这样的匹配不计入：请让它匹配该行的内容",
     ),
 )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from ..sources.gpu_record import clean_text
@@ -48,7 +49,8 @@ def iteration_figures(progress):
 
 
 def _rounded(value, digits=6):
-    return None if value is None else round(value, digits)
+    """Null for what isn't known, and for a quotient past all numbers."""
+    return None if value is None or not math.isfinite(value) else round(value, digits)
 
 
 def _moment(seconds):
