@@ -145,6 +145,10 @@ def _notes(plan, values):
         notes.append(("note.unsharded", {}))
     if values["pipeline_parallel"] > 1 and values["kind"] != "inference":
         notes.append(("note.pipeline", {}))
+    if "boards" in values:
+        names = ", ".join(board["name"] for board in plan["boards"])
+        key = "note.boards" if len(plan["boards"]) > 1 else "note.board"
+        notes.append((key, {"names": names, "count": len(plan["boards"]), "example": plan["boards"][0]["key"]}))
     notes.append(("note.margin", {"target": format_fraction(values["target_fraction"])}))
     return notes
 
