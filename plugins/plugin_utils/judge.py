@@ -29,6 +29,11 @@ REPORT_WHEN_SOME = frozenset(
         "gpu.retired_pages",
         "gpu.pcie_replays",
         "network.interface_errors",
+    )
+)
+# What was measured is told whatever it was: nothing read from a disk is a figure too.
+REPORT_MEASURED = frozenset(
+    (
         "storage.read_bytes_per_second",
         "storage.small_file_bytes_per_second",
         "storage.checkpoint_write_bytes_per_second",
@@ -196,7 +201,12 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     entry["metrics"] = {
         name: findings.rounded(found["value"])
         for name, found in sorted(derived["values"].items())
-        if name in used or name in REPORT_ALWAYS or name in REPORT_WHEN_SOME and found["value"] or _beside(name, derived)
+        if name in used
+        or name in REPORT_ALWAYS
+        or name in REPORT_MEASURED
+        or name in REPORT_WHEN_SOME
+        and found["value"]
+        or _beside(name, derived)
     }
     entry["absent"] = {
         name: messages.text(language, found["reason"], **found["params"])

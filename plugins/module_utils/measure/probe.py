@@ -52,22 +52,42 @@ def measure(given, probe_once=None, listed=None):
         return probe_once(given)
     counts, notes = probe_plan.counts_to_run(options, listed)
     words = probe_plan.visible_words(options)
-    seconds, answer, first = {}, None, None
+    seconds, used, answer, first = {}, {}, None, None
     for count in counts:
         chosen = words[:count] if words else ["%d" % number for number in range(count)]
         answer = probe_once(dict(given, environment=dict(options["environment"], CUDA_VISIBLE_DEVICES=",".join(chosen),
                                                          GPU_AUDIT_GPU_COUNT="%d" % count)))
         first, result = first or answer, answer["measurement"]
+        used["%d" % count] = used_gpus(result, count)
         taken = result["epoch_seconds"] if options["scaling_basis"] == "epoch" else result["iteration_seconds"]["mean"]
         if result["outcome"] in ("completed", "stopped") and taken:
             seconds["%d" % count] = taken
         else:
             why = "the command told none" if result["outcome"] in ("completed", "stopped") else "it ended as %s" % result["outcome"]
             notes.append("no time on %s: %s" % (probe_plan.gpus_text(count), why))
-    answer["measurement"]["scaling"] = {"basis": options["scaling_basis"], "seconds": seconds}
+    notes += unused_notes({int(name): used[name] for name in seconds})
+    answer["measurement"]["scaling"] = {"basis": options["scaling_basis"], "seconds": seconds, "used_gpus": used}
     answer["measurement"]["notes"] += notes
     answer["started"] = first["started"]
     return answer
+
+
+def used_gpus(result, count):
+    """How many of the `count` GPUs left to it a command used; None where that isn't known of all of them."""
+    seen = [entry["in_use"] for entry in result["gpus"]]
+    return sum(seen) if len(seen) >= count and None not in seen else None
+
+
+def unused_notes(used):
+    """What is to be said of runs whose times count: {number of GPUs: how many of them the command used, None where that isn't known}."""
+    short = [(count, found) for count, found in sorted(used.items()) if found is not None and found < count]
+    notes = []
+    if short:
+        notes.append("on %s the command used only %d: its times say nothing of what more GPUs bring. Start one process for each GPU, such as "
+                     "[torchrun, --nproc_per_node=gpu, train.py] with DistributedDataParallel" % (probe_plan.gpus_text(short[0][0]), short[0][1]))
+    elif None in used.values():
+        notes.append("whether the command used all of its GPUs isn't known: they were not sampled")
+    return notes
 
 
 def run(given, host=None, unread=_unread):

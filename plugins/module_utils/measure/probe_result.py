@@ -116,7 +116,8 @@ def build(watch, hello, seen, facts):
     usage, pressure = facts["usage"], summary.pressure()
     job_cores = (usage.ru_utime + usage.ru_stime) / seconds if seconds > 0 and not seen["error"] else None
     interface, received, share = _network_share(watch.host, summary.received())
-    cpu = dict(summary.cpu(), job_cores=_rounded(job_cores, 3), usable_cores=facts["usable"]["cores"])
+    cpu = dict(summary.cpu(), job_cores=_rounded(job_cores, 3), usable_cores=facts["usable"]["cores"],
+               cpus=len(facts["usable"]["cpus"]))
     window, window_name = summary.window()
     figures = iteration_figures(progress)
     if options["iterations_per_epoch"] and figures["epoch_seconds"] is None and figures["iteration_seconds"]["mean"] is not None:

@@ -160,6 +160,46 @@ def account(name):
     return entry
 
 
+def job_environment(given, user=None, progress_path=""):
+    """The whole environment of a command. given: its own variables; user: an entry of account(); progress_path: the helper's file."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "GPU_AUDIT_", "PYTHON"))}
+    if user is not None:
+        environment.update(HOME=user.pw_dir, USER=user.pw_name, LOGNAME=user.pw_name, SHELL=user.pw_shell or "/bin/sh")
+    environment.setdefault("PATH", os.defpath)
+    # Else what a Python program prints comes in blocks, long after the iteration it tells of.
+    environment["PYTHONUNBUFFERED"] = "1"
+    environment["GPU_AUDIT_PROBE_FILE"] = progress_path
+    environment.update(given)
+    return environment
+
+
+def become(user):
+    """This process is that user's from now on; only root can, and anybody else is that user already."""
+    if user is not None and os.geteuid() == 0:
+        os.initgroups(user.pw_name, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+
+
+def why_not(argv, environment, folder, user=None):
+    """Why the command can't be started, in one sentence, None where nothing speaks against it. Ends as the user: for a child of its own.
+
+    What execve alone can tell (a format that this host can't run, arguments that are too long) isn't known here.
+    """
+    stage = "run_as"
+    try:
+        become(user)
+        stage = "chdir"
+        os.chdir(folder)
+        stage = "argv"
+        find_program(argv[0], environment, folder)
+    except StartError as error:
+        return str(error)
+    except (OSError, ValueError) as error:
+        return _start_words(stage, error, argv, folder)
+    return None
+
+
 def find_program(name, environment, folder):
     """The path that execve takes. StartError in plain words where there is none."""
     search = environment.get("PATH", os.defpath)
@@ -271,11 +311,8 @@ def start(argv, environment, folder, output, user=None, oom_score=None):
                         file.write(oom_score)
                 except OSError:
                     pass
-            if user is not None and os.geteuid() == 0:
-                stage = "run_as"
-                os.initgroups(user.pw_name, user.pw_gid)
-                os.setgid(user.pw_gid)
-                os.setuid(user.pw_uid)
+            stage = "run_as"
+            become(user)
             # Only now: changing the user clears it.
             die_with(parent, signal.SIGKILL)
             stage = "chdir"
