@@ -15,7 +15,28 @@ TABLE = (
         "the host has been out of reach for {seconds} s ({error}). Measure again: a result that lies on the host by then is taken over",
         "主机已有 {seconds} 秒无法连接（{error}）。请重新测量：届时主机上已有的结果会被取回",
     ),
+    ("the host knows nothing of the job any more: {error*}", "主机上已没有该作业的记录：{error}"),
     ("the host knows nothing of the job any more: {error}", "主机上已没有该作业的记录：{error}"),
+    ("the job gives no result: {error*}", "该作业不会再有结果：{error}"),
+    (
+        "its answer found no room in {folder} on the host, where {free} are free now. Make room there, or set ansible_async_dir to a "
+        "folder with room",
+        "其应答在主机的 {folder} 中没有空间写入（现可用 {free}）。请在该处腾出空间，或将 ansible_async_dir 设为空间充足的目录",
+    ),
+    (
+        "its answer found no room in {folder} on the host. Make room there, or set ansible_async_dir to a folder with room",
+        "其应答在主机的 {folder} 中没有空间写入。请在该处腾出空间，或将 ansible_async_dir 设为空间充足的目录",
+    ),
+    (
+        "its process is gone from the host and left no answer: it was killed, or the host was restarted",
+        "其进程已不在主机上，也没有留下应答：可能被终止，或主机已重启",
+    ),
+    ("the job ended, and Ansible can't read its answer: {error}", "作业已结束，但 Ansible 无法读取其应答：{error}"),
+    ("the host's answer can't be kept: {error*}", "无法保存主机的应答：{error}"),
+    ("the host's answer can't be kept: {error}", "无法保存主机的应答：{error}"),
+    ("{host}: the job runs, but no later run can take its result over: {error*}", "{host}：作业正在运行，但之后的运行无法取回其结果：{error}"),
+    ("the job runs, but no later run can take its result over: {error*}", "作业正在运行，但之后的运行无法取回其结果：{error}"),
+    ("cannot write {path}: it is a folder; remove it", "无法写入 {path}：该处是目录；请将其删除"),
     ("no answer within {seconds} s", "{seconds} 秒内没有应答"),
     # --- where a storage test may write
     ("path must be absolute, not empty", "path 必须是绝对路径，不能为空"),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from . import run_directory, storage_jobs
@@ -13,21 +14,70 @@ from .waivers import as_moment
 # Clocks of a host and of the controller may differ by this much.
 SKEW_SECONDS = 3600
 MEASUREMENT_SCHEMA = "trainops.gpu_audit/measurement/1"
+# Measurements lie in the document of their host, which is read with run_directory's own limits.
+LIMIT_BYTES = 4 * 1024 * 1024
+LEVELS = run_directory.DEPTH_LIMIT // 2
+TOGETHER_BYTES = 8 * 1024 * 1024
+_OTHER_BYTES = 64 * 1024
+
+
+def to_json(measurement):
+    """The bytes of a measurement's file; InvalidDocument for one that no audit could read again."""
+    try:
+        raw = run_directory.to_json(measurement)
+    except RecursionError:
+        raise run_directory.InvalidDocument("nested too deeply") from None
+    except ValueError as error:
+        raise run_directory.InvalidDocument("no number that a file can hold: %s" % (_not_finite(measurement) or error)) from None
+    if len(raw) > LIMIT_BYTES:
+        raise run_directory.InvalidDocument("too large: %d bytes, at most %d are read" % (len(raw), LIMIT_BYTES))
+    run_directory.check_depth(measurement, raw, LEVELS)
+    return raw
+
+
+def _not_finite(value, where=""):
+    """The first number of a document that JSON doesn't know, with its place: "result.options.x (inf)"; None where there is none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "%s (%s)" % (run_directory.shorten(where, 200), value)
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return next(filter(None, (_not_finite(entry, "%s.%s" % (where, key) if where else str(key)) for key, entry in entries)), None)
+
+
+def within(current, stale, facts):
+    """(current, stale, left out) so that they fit into the document of a host with these facts, the smallest first.
+
+    Left out: what each measurement that doesn't is of, as text. What doesn't hold any more goes last, and without a word.
+    """
+    if not current and not stale:
+        return current, stale, []
+    room = min(TOGETHER_BYTES, run_directory.DOCUMENT_LIMIT_BYTES - len(run_directory.to_json(facts)) - _OTHER_BYTES)
+    sizes = {id(entry): len(run_directory.to_json(entry)) for entry in (*current, *stale)}
+    fits, left_out = set(), []
+    for entries, last in ((current, False), (stale, True)):
+        for entry in sorted(entries, key=lambda entry: sizes[id(entry)]):
+            if sizes[id(entry)] <= room:
+                room -= sizes[id(entry)]
+                fits.add(id(entry))
+            elif not last:
+                left_out.append("%s, %s, %s" % (entry["module"], run_directory.shorten(entry.get("target"), 200), entry["finished"]))
+    return [entry for entry in current if id(entry) in fits], [entry for entry in stale if id(entry) in fits], left_out
 
 
 def read_all(output_dir, name):
-    """Every measurement stored for a host, and [{"file", "message"}] for the files that are none."""
+    """Every measurement stored for a host, and [{"file", "message"}] for the files that are none; "file" is None for the folder itself."""
     folder = os.path.join(output_dir, "measurements", run_directory.safe_name(name))
     found, broken = [], []
     try:
         entries = sorted(os.listdir(folder))
-    except OSError:
+    except FileNotFoundError:
         return found, broken
+    except OSError as error:
+        return found, [{"file": None, "message": "%s: cannot be read: %s" % (folder, error.strerror or error)}]
     for entry in entries:
         if not entry.endswith(".json") or entry.startswith("."):
             continue
         try:
-            found.append(_checked(run_directory.read_json(os.path.join(folder, entry)), name))
+            found.append(_checked(run_directory.read_json(os.path.join(folder, entry), LIMIT_BYTES), name))
         except run_directory.InvalidDocument as error:
             broken.append({"file": entry, "message": str(error)})
     return found, broken
@@ -40,6 +90,7 @@ def _checked(document, name):
         raise run_directory.InvalidDocument("taken on another host, %r" % (document.get("name"),))
     if not isinstance(document.get("module"), str) or as_moment(document.get("finished")) is None:
         raise run_directory.InvalidDocument("without a module name or a finishing time")
+    to_json(document)
     return document
 
 

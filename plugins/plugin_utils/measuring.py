@@ -12,8 +12,9 @@ import hashlib
 import os
 import re
 import secrets
+import tempfile
 
-from . import complaints, run_directory
+from . import complaints, measurement_store, run_directory
 from .measurement_store import MEASUREMENT_SCHEMA
 from .measuring_texts import figure, text, word
 from .numbers import format_value
@@ -42,6 +43,11 @@ class JobError(Exception):
 
 class Vanished(JobError):
     """The host knows nothing of the job any more."""
+
+
+def unreadable(words):
+    """The JobError of an answer that Ansible can't read, whatever often it is asked for; `words` are Ansible's own."""
+    return JobError("the job ended, and Ansible can't read its answer: %s" % words)
 
 
 # ------------------------------------------------------------------ waiting
@@ -256,21 +262,47 @@ def folder_of(output_dir, name):
 
 
 def store(output_dir, measurement):
-    """Write a measurement as a file of its own, whole or not at all; gives its path. RunDirectoryError where that can't be done."""
+    """Write a measurement as a file of its own, whole or not at all; gives its path.
+
+    RunDirectoryError where that can't be done, InvalidDocument for one that no audit could read.
+    """
+    raw = measurement_store.to_json(measurement)
     folder = _made(folder_of(output_dir, measurement["name"]))
     stamp = re.sub(r"[-:]", "", measurement["finished"])
     path = os.path.join(folder, "%s-%s-%s.json" % (measurement["module"].rpartition(".")[2], stamp, secrets.token_hex(3)))
-    run_directory.write_json(path, measurement)
+    run_directory.write_bytes(path, raw)
     return path
+
+
+def try_keeping(output_dir, name, module, arguments, checking=False):
+    """RunDirectoryError where no note of a job, and so no result, could be kept. When only `checking`, nothing stays."""
+    path = _pending_path(output_dir, name, module, target_of(arguments))
+    folder = os.path.dirname(path)
+    if os.path.isdir(path):
+        raise run_directory.RunDirectoryError("cannot write %s: it is a folder; remove it" % path)
+    if not checking:
+        _made(folder)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".try-", dir=folder) as stream:
+            stream.write(bytes(1024))
+            stream.flush()
+    except OSError as error:
+        raise _not_made(os.path.dirname(path), error) from error
+
+
+def _not_made(folder, error):
+    return run_directory.RunDirectoryError(
+        "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (folder, error.strerror or error)
+    )
 
 
 def _made(folder):
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise run_directory.RunDirectoryError(
-            "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (folder, error.strerror or error)
-        ) from error
+        raise _not_made(folder, error) from error
     return folder
 
 

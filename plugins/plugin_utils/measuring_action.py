@@ -13,7 +13,19 @@ import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from . import alarm, ansible_edge, collecting, complaints, measuring, measuring_texts, run_directory, run_pointer, variable_names, workload
+from . import (
+    alarm,
+    ansible_edge,
+    collecting,
+    complaints,
+    job_look,
+    measuring,
+    measuring_texts,
+    run_directory,
+    run_pointer,
+    variable_names,
+    workload,
+)
 from .edge_action import LANGUAGE, EdgeAction
 from .verdict_table import clean
 from .words import LANGUAGES
@@ -21,6 +33,8 @@ from .words import LANGUAGES
 # A busy host may take long to start Python.
 POLL_SECONDS = 60
 GRACE_VARIABLE = "gpu_audit_measurement_grace_seconds"
+# When a job that says nothing is looked for on its host, first and then again.
+LOOK_SECONDS = (10, 30)
 
 
 class MeasuringAction(EdgeAction):
@@ -47,6 +61,8 @@ class MeasuringAction(EdgeAction):
         begun = run_pointer.current(ansible_edge.process_tmp())
         output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
         grace = self._grace(task_vars)
+        # Before anything runs on the host: what can't be kept here would run there in vain.
+        measuring.try_keeping(output_dir, name, self.MODULE, arguments, self._task.check_mode)
         planned = self._planned(task_vars)
         if planned.get("failed") or planned.get("skipped"):
             # A refusal says nothing about the machine: it is told, and no measurement.
@@ -62,7 +78,10 @@ class MeasuringAction(EdgeAction):
         note = self._start(limit, plan["seconds"], task_vars)
         if "jid" not in note:
             return note
-        measuring.remember(output_dir, name, self.MODULE, arguments, note)
+        try:
+            measuring.remember(output_dir, name, self.MODULE, arguments, note)
+        except run_directory.RunDirectoryError as error:
+            self.warn("%s: the job runs, but no later run can take its result over: %s" % (name, error), task_vars)
         return self._fetched(name, output_dir, arguments, note, planned, limit, grace, task_vars)
 
     def _checked_language(self, task_vars):
@@ -121,7 +140,7 @@ class MeasuringAction(EdgeAction):
 
     def _poll(self, jid, task_vars, mode="status"):
         """The result of a job; None while it runs. Lost where the host can't be reached, JobError where the job isn't known there."""
-        asked = {"jid": jid, "mode": mode, "_async_dir": self.get_shell_option("async_dir", default="~/.ansible_async")}
+        asked = {"jid": jid, "mode": mode, "_async_dir": self._async_dir()}
         try:
             # A session that died without a word (a link that is down, a NAT that forgot) would hold the poll for many minutes.
             with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
@@ -133,19 +152,68 @@ class MeasuringAction(EdgeAction):
             self._drop_session()
             raise measuring.Lost(ansible_edge.words(error)) from error
         except AnsibleError as error:
+            if "deserialize" in str(error):
+                raise measuring.unreadable(ansible_edge.words(error)) from error
             raise measuring.Lost(ansible_edge.words(error)) from error
         if answer.get("unreachable"):
             raise measuring.Lost(collecting.failure(answer)[1])
         if mode == "cleanup":
             return answer
         if answer.get("failed") and not {"started", "finished", "ansible_job_id"} & set(answer):
-            # Not the job's answer: asking for it failed.
+            # Not the job's answer: asking for it failed, or it came and is no JSON that Ansible takes.
+            if str(answer.get("module_stdout")).strip()[:1] + str(answer.get("module_stdout")).strip()[-1:] == "{}":
+                raise measuring.unreadable(collecting.own_words(answer.get("msg")))
             raise measuring.Lost(collecting.failure(answer)[1])
         if answer.get("failed") and "could not find job" in str(answer.get("msg")):
-            raise measuring.Vanished("the host knows nothing of the job any more: %s" % answer.get("msg"))
+            found = self._look(jid, task_vars)
+            words = job_look.why(found, self._async_dir()) if found["unwritten"] else answer.get("msg")
+            raise measuring.Vanished("the host knows nothing of the job any more: %s" % words)
         # A module's own `started` looks to async_status like that of a job which runs.
         ended = answer.get("finished") or answer.get("failed") or "measurement" in answer
         return answer if ended else None
+
+    def _async_dir(self):
+        return self.get_shell_option("async_dir", default="~/.ansible_async")
+
+    def _watched(self, jid, task_vars):
+        """A poll for `measuring.wait` that also ends where the job's process is gone, which Ansible's job file doesn't say."""
+        first, later = LOOK_SECONDS
+        due = time.monotonic() + first
+
+        def poll():
+            nonlocal due
+            answer = self._poll(jid, task_vars)
+            if answer is not None or time.monotonic() < due:
+                return answer
+            due = time.monotonic() + later
+            found = self._look(jid, task_vars)
+            # It may have ended since it was asked.
+            answer = self._poll(jid, task_vars) if found["gone"] else None
+            if answer is None and found["gone"]:
+                raise measuring.JobError("the job gives no result: %s" % job_look.why(found, self._async_dir()))
+            return answer
+
+        return poll
+
+    def _look(self, jid, task_vars):
+        """What `job_look.seen` tells of a job's process; an answer that never comes tells nothing."""
+        wanted = job_look.script(jid, self._async_dir())
+        output = self._shell_output(wanted) if wanted else None
+        found = job_look.seen(output)
+        if found["gone"] and found["unwritten"]:
+            self._shell_output(job_look.removal(jid, self._async_dir()))
+        return found
+
+    def _shell_output(self, command):
+        """What a command printed on the host; None where the host can't be asked now."""
+        try:
+            with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
+                return self._low_level_execute_command(command).get("stdout")
+        except (alarm.HostTimeout, AnsibleConnectionFailure):
+            self._drop_session()
+        except AnsibleError:
+            pass
+        return None
 
     def _drop_session(self):
         """End a kept session that may be dead, so that the next poll makes a new one."""
@@ -175,17 +243,25 @@ class MeasuringAction(EdgeAction):
             self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=took, limit=most, lost=words))
 
         try:
-            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
+            answer = measuring.wait(self._watched(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
         except measuring.JobError as error:
             if earlier and isinstance(error, measuring.Vanished):
                 raise
             if error.kept:
                 return self._failed(error)
             answer = {"failed": True, "msg": str(error)}
-        kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
+        try:
+            kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
+        except run_directory.RunDirectoryError:
+            # It lies on the host as before, for a run that can keep it.
+            raise
+        except Exception as error:  # pylint: disable=broad-except
+            # Whatever it is, the same answer would end every later run in the same way.
+            answer = {"failed": True, "msg": "the host's answer can't be kept: %s" % (error or error.__class__.__name__)}
+            kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
         measuring.forget(output_dir, name, self.MODULE, arguments)
         # The result is safe here; what is left on the host is a file of some kilobytes.
-        with contextlib.suppress(measuring.Lost):
+        with contextlib.suppress(measuring.Lost, measuring.JobError):
             self._poll(note["jid"], task_vars, "cleanup")
         return kept
 
@@ -193,14 +269,16 @@ class MeasuringAction(EdgeAction):
         if answer.get("failed"):
             answer = dict(answer, msg=collecting.failure(answer)[1])
         measurement = measuring.document(name, self.MODULE, arguments, answer, started, run_directory.now(), planned)
+        result = measurement.get("result", {})
+        summary = {key: result[key] for key in self.SUMMARY if key in result}
+        figures = measuring.told(summary, self._spoken)
         path = measuring.store(output_dir, measurement)
         kept = {"measurement_file": path, "target": measurement["target"], "finished_at": measurement["finished"]}
         if "error" in measurement:
             failed = self._failed(measurement["error"])
             # `failed` is what a play may overrule; `error` stays.
             return dict(kept, error=failed["msg"], **failed)
-        summary = {key: measurement["result"][key] for key in self.SUMMARY if key in measurement["result"]}
-        self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=path))
+        self._line(name, self._text("kept", figures=figures, path=path))
         return dict(kept, summary=summary, msg=self._text("measured", path=path))
 
     def _full_name(self):

@@ -233,19 +233,19 @@ def read_json(path, limit=DOCUMENT_LIMIT_BYTES, own=False):
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
-def check_depth(value, raw):
-    """Raise InvalidDocument where `value`, read from the bytes `raw`, has more than `DEPTH_LIMIT` levels."""
+def check_depth(value, raw, limit=DEPTH_LIMIT):
+    """Raise InvalidDocument where `value`, read from the bytes `raw`, has more than `limit` levels."""
     # Taking the innermost brackets away, one or two levels a round, is a hundred times faster than a walk. What is left then may be deep,
     # or there are brackets in texts.
     brackets = raw.translate(None, _NO_BRACKETS)
-    for _round in range(DEPTH_LIMIT // 2):
+    for _round in range(limit // 2):
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
     level, depth = [value] if brackets and isinstance(value, (dict, list)) else [], 0
     while level:
         entries = [entry.values() if isinstance(entry, dict) else entry for entry in level]
         level = [child for children in entries for child in children if isinstance(child, (dict, list))]
         depth += 1
-        if depth > DEPTH_LIMIT:
+        if depth > limit:
             raise InvalidDocument("not a document: nested too deeply")
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
 import signal
@@ -102,6 +103,74 @@ def test_a_controller_that_dies_loses_nothing_the_next_run_takes_the_result_over
     assert done.returncode == 0 and '"resumed": true' in done.stdout, done.stdout
     assert site.runs_of("storage_benchmark") == 1 and [kept["result"] for _file, kept in site.measurements()] == [RESULT]
     assert site.play("own.yml").returncode == 0 and site.runs_of("storage_benchmark") == 2
+
+
+def deep(levels):
+    return {"a": deep(levels - 1)} if levels else {}
+
+
+@pytest.mark.parametrize("result, why", [
+    ({"read_bytes_per_second": float("inf")}, "no number that a file can hold: result.read_bytes_per_second (inf)"),
+    ({"options": deep(80)}, "nested too deeply")])
+def test_an_answer_that_cannot_be_kept_is_a_failure_and_spoils_no_later_one(site, result, why):
+    site.inventory({"a": dict(LOCAL, target="/data")}, {"gpu_audit_language": "zh"})
+    site.stand_in("storage_benchmark", result)
+    done = site.play("own.yml")
+    ((_file, kept),) = site.measurements()
+    assert done.returncode == 2 and "无法保存主机的应答" in done.stdout, done.stdout
+    assert kept["error"].startswith("the host's answer can't be kept: ") and why in kept["error"] and kept["machine_id"] == site.machine_id
+    assert not list(site.output.glob("measurements/a/.*")) and jobs_left(site) == []
+    site.stand_in("storage_benchmark", RESULT)
+    assert site.play("own.yml").returncode == 0 and [kept.get("result") for _file, kept in site.measurements()][-1] == RESULT
+
+
+def test_an_answer_that_ansible_cannot_read_is_waited_for_no_longer(site):
+    site.inventory({"a": dict(LOCAL, target="/data")})
+    site.stand_in("storage_benchmark", {"framework": "\udc80x"})
+    done = site.play("own.yml")
+    ((_file, kept),) = site.measurements()
+    assert not list(site.output.glob("measurements/a/.*")) and jobs_left(site) == []
+    # Older versions take it.
+    if "error" in kept:
+        assert done.returncode == 2 and "out of reach" not in done.stdout, done.stdout
+        assert "the job ended, and Ansible can't read its answer: Refusing to deserialize" in kept["error"]
+    else:
+        assert kept["result"]["framework"] == "?x"
+
+
+def place(site, kind):
+    """An output folder where nothing can be kept."""
+    if kind == "no folder":
+        return "/proc/gpu-audit-no-such"
+    key = hashlib.sha256(b"storage_benchmark\n/data").hexdigest()[:16]
+    os.makedirs(site.output / "measurements" / "a" / (".pending-storage_benchmark-%s.json" % key))
+    return str(site.output)
+
+
+@pytest.mark.parametrize("kind", ["no folder", "a folder for the note"])
+@pytest.mark.parametrize("arguments", [(), ("--check",)])
+def test_nothing_runs_on_a_host_whose_result_could_not_be_kept(site, kind, arguments):
+    site.inventory({"a": dict(LOCAL, target="/data")}, {"gpu_audit_output_dir": place(site, kind)})
+    done = site.play("own.yml", *arguments)
+    assert done.returncode == 2 and ("cannot make /proc/" in done.stdout or "it is a folder" in done.stdout), done.stdout
+    assert site.runs_of("storage_benchmark") == 0 and jobs_left(site) == []
+
+
+KILLED = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"
+# As on a full disk: the wrapper can't write its answer to the end.
+FULL = "import os, resource, signal\nresource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (0, 0))"
+
+
+@pytest.mark.parametrize("last, why", [(KILLED, "its process is gone from the host and left no answer"), (FULL, "its answer found no room in")])
+def test_a_job_whose_process_is_gone_is_not_waited_for(site, last, why):
+    site.inventory({"a": dict(LOCAL, target="/data", seconds=500)})
+    site.stand_in("storage_benchmark", RESULT, last=last)
+    module = site.modules / "storage_benchmark.py"
+    module.write_text(module.read_text().replace('time.sleep(module.params["seconds"])', "time.sleep(1)"))
+    done = site.play("own.yml")
+    ((_file, kept),) = site.measurements()
+    assert done.returncode == 2 and "the job gives no result: " + why in kept["error"], done.stdout
+    assert jobs_left(site) == [] and not list(site.output.glob("measurements/a/.*"))
 
 
 def tree(pid):

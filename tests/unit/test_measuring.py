@@ -9,12 +9,15 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import types
 
 import pytest
 import yaml
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fio_jobs, probe_outcome
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    complaints,
+    job_look,
     measurement_store,
     measuring,
     measuring_texts,
@@ -96,6 +99,61 @@ def test_what_a_job_says_it_will_do_is_announced_in_chinese():
     line = measuring.announcement("gpu-01", "storage_benchmark", "/data", plan, "zh")
     assert line == "gpu-01：storage_benchmark（/data）：最多 90 秒，最多读取 1.00 GiB；30 次迭代后结束；a tool's own words"
     assert measuring.announcement("gpu-01", "workload_probe", "python3", plan, "en").startswith("gpu-01: workload_probe of python3: at most 90 s")
+
+
+def test_a_job_is_looked_for_by_the_name_that_its_process_carries(tmp_path):
+    def look(jid, folder=str(tmp_path)):
+        # The shell alone, as where /proc shows nothing else: a test's own processes carry no such word.
+        return job_look.seen(subprocess.run(["sh", "-c", job_look.script(jid, folder)], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    with subprocess.Popen(["sh", "-c", "read line", "wrapper", "j5501234", "60"], stdin=subprocess.PIPE) as wrapper:
+        assert look("j5501234.77")["gone"] is False and look("j550123.77")["gone"] is True
+        wrapper.kill()
+    assert look("j5501234.77")["gone"] is True and not look("j5501234.77")["unwritten"]
+    (tmp_path / "j5501234.77.tmp").touch()
+    found = look("j5501234.77")
+    assert found["unwritten"] and found["free_bytes"] is not None and "found no room in /d on the host" in job_look.why(found, "/d")
+    subprocess.run(["sh", "-c", job_look.removal("j5501234.77", str(tmp_path))], check=True)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("output", [None, "", "sh: cat: not found", "alive\nx 1 2 3 4% /\ngone"])
+def test_a_look_that_tells_nothing_ends_no_job(output):
+    assert job_look.seen(output)["gone"] is False
+
+
+@pytest.mark.parametrize("jid", ["j1; rm -rf /.5", "", "1.2", "j1", "j1.2\n"])
+def test_only_a_job_of_ansibles_is_looked_for(jid):
+    assert job_look.script(jid, "/d") is None and job_look.removal(jid, "/d") is None
+
+
+def test_a_folder_is_no_part_of_the_shells_words():
+    assert job_look.removal("j1.2", "~/a b;c") == "rm -f ~'/a b;c'/j1.2.tmp" and job_look.removal("j1.2", "/x") == "rm -f /x/j1.2.tmp"
+
+
+@pytest.mark.parametrize("found", [{"unwritten": True, "free_bytes": 0}, {"unwritten": True, "free_bytes": None}, {"unwritten": False}])
+def test_why_a_job_gave_nothing_is_said_in_chinese(found):
+    for sentence in ("the job gives no result: %s", "the host knows nothing of the job any more: %s"):
+        said = complaints.say(sentence % job_look.why(found, "~/.ansible_async"), "zh")
+        assert re.search("[\u4e00-\u9fff]", said.partition("：")[2])
+        assert not re.search("[a-z]{3} [a-z]{3}", said)
+    assert re.search("无法读取其应答：x$", complaints.say(str(measuring.unreadable("x")), "zh"))
+
+
+def test_a_place_for_results_is_tried_and_left_as_it_was(tmp_path):
+    if os.geteuid() != 0:
+        tmp_path.chmod(0o500)
+        with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
+            measuring.try_keeping(str(tmp_path), "h", "m", {"path": "/d"}, True)
+        tmp_path.chmod(0o700)
+    measuring.try_keeping(str(tmp_path / "a" / "b"), "h", "m", {"path": "/d"}, True)
+    assert not any(tmp_path.iterdir())
+    measuring.try_keeping(str(tmp_path / "a" / "b"), "h", "m", {"path": "/d"})
+    folder = tmp_path / "a" / "b" / "measurements" / "h"
+    assert folder.is_dir() and not any(folder.iterdir())
+    (tmp_path / "file").write_text("")
+    for checking in (True, False):
+        with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
+            measuring.try_keeping(str(tmp_path / "file"), "h", "m", {"path": "/d"}, checking)
 
 
 @pytest.mark.parametrize("plan", [None, {}, {"seconds": "long"}, {"seconds": True}, {"seconds": -1}])
@@ -213,6 +271,55 @@ def test_a_running_job_is_remembered_and_forgotten(tmp_path):
     measuring.forget(str(tmp_path), "h", "storage_benchmark", arguments)
     measuring.forget(str(tmp_path), "h", "storage_benchmark", arguments)
     assert measuring.pending(str(tmp_path), "h", "storage_benchmark", arguments) is None
+
+
+def nested(levels):
+    return {"a": nested(levels - 1)} if levels else {}
+
+
+@pytest.mark.parametrize("result, why", [
+    (nested(run_directory.DEPTH_LIMIT - 1), "nested too deeply"), (nested(800), "nested too deeply"),
+    ({"text": ["x" * 4000] * 2300}, "too large"), ({"jobs": [{"rate": float("inf")}]}, r"result.jobs.0.rate \(inf\)")])
+def test_what_no_audit_could_read_again_is_neither_written_nor_taken(tmp_path, result, why):
+    measurement = measuring.document("h", "m", {"path": "/d"}, dict(ANSWER, measurement={}), "2026-11-30T12:00:00Z", "2026-11-30T12:00:30Z")
+    with pytest.raises(run_directory.InvalidDocument, match=why):
+        measuring.store(str(tmp_path), dict(measurement, result=result))
+    path = pathlib.Path(measuring.store(str(tmp_path), measurement))
+    path.write_text(json.dumps(dict(measurement, result=result)))
+    found, broken = measurement_store.read_all(str(tmp_path), "h")
+    assert found == [] and [entry["file"] for entry in broken] == [path.name]
+
+
+@pytest.mark.parametrize("mode", ["file", "above", "closed"])
+def test_a_folder_of_measurements_that_cannot_be_read_is_told(tmp_path, mode):
+    folder = tmp_path / "measurements" / "h"
+    assert measurement_store.read_all(str(tmp_path), "h") == ([], [])
+    (tmp_path / "measurements").mkdir()
+    if mode == "closed":
+        if os.geteuid() == 0:
+            pytest.skip("root reads everything")
+        folder.mkdir(mode=0)
+    elif mode == "file":
+        folder.write_text("")
+    else:
+        folder.parent.rmdir()
+        folder.parent.write_text("")
+    found, ((broken),) = measurement_store.read_all(str(tmp_path), "h")
+    assert found == [] and broken["file"] is None and re.match(re.escape(str(folder)) + ": cannot be read: (Not a dir|Permission)", broken["message"])
+
+
+def test_measurements_that_would_make_the_document_unreadable_are_left_out():
+    def taken(target, size):
+        return {"module": "m", "target": target, "finished": "2026-11-30T12:00:00Z", "result": {"text": ["x" * 1000] * size}}
+    large = [taken("/%d" % number, 3000) for number in range(5)]
+    small = taken("/small", 1)
+    current, stale, left_out = measurement_store.within([*large, small], [], FACTS)
+    assert small in current and len(current) == 3 and len(left_out) == 3 and all(text.startswith("m, /") for text in left_out)
+    facts = dict(FACTS, much=["x" * 1000] * 12000)
+    current, stale, left_out = measurement_store.within([*large, small], [{"target": "t" * 4000} for _entry in range(2000)], facts)
+    document = run_directory.to_json({"facts": facts, "measurements": current, "stale_measurements": stale})
+    assert len(document) < run_directory.DOCUMENT_LIMIT_BYTES and len(current) == 2 and len(left_out) == 4
+    assert measurement_store.within([small], [{"target": "t"}], FACTS) == ([small], [{"target": "t"}], [])
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "trainops.gpu_audit/pending/1", "jid": 5}'])
