@@ -4,11 +4,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 
+import probing
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe, probe_output, probe_result
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe, probe_output, probe_result, probe_tree
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure.tame import MAX_DEPTH, shown, tame
 from ansible_collections.trainops.gpu_audit.plugins.modules import workload_probe
 from hypothesis import given, settings
@@ -160,3 +169,135 @@ def test_a_pattern_is_not_repeated_at_length(pattern):
 
 def test_what_is_shown_of_a_text():
     assert shown("a\nb") == "a b" and shown("x" * 60) == "x" * 60 and shown("x" * 61) == "x" * 57 + "..." and shown("\ud800a") == "a"
+
+
+# -- processes that kill those who watch them -----------------------------------------------------------------------------------
+
+# A child in a session of its own that hears no SIGTERM; then the guard and the watch get a signal, in this order.
+KILLER = """
+import os, signal, sys, time
+watch = os.getppid()
+guard = int(open("/proc/%d/stat" % watch).read().rpartition(")")[2].split()[1])
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(300)
+for name in sys.argv[2:]:
+    os.kill({"guard": guard, "watch": watch}[name], int(sys.argv[1]))
+time.sleep(300)
+"""
+
+
+def marked(mark):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark.encode("ascii") in pathlib.Path("/proc", pid, "environ").read_bytes():
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.fixture
+def mark():
+    """A variable of the command's environment; what still has it afterwards is ended."""
+    name = "GPU_TEST_%d" % os.getpid()
+    yield name
+    for pid in marked(name):
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [["guard", "watch"], ["watch", "guard"]])
+def test_a_command_that_kills_guard_and_watch_leaves_nothing(tmp_path, mark, order):
+    lab = Lab(tmp_path)
+    answer = lab.run([sys.executable, "-c", KILLER, str(int(signal.SIGKILL)), *order], environment={mark: "1"})
+    assert answer["probe_error"].endswith("ended without an answer (killed?); the command was ended with it")
+    assert not marked(mark) and not list(tmp_path.glob("gpu-audit-probe-*"))
+
+
+@needs_compiler
+def test_a_command_that_stops_guard_and_watch_is_ended_past_its_time(tmp_path, mark, monkeypatch):
+    lab = Lab(tmp_path)
+    monkeypatch.setattr(probing, "RUN", probing.RUN.replace("try:", "probe.GUARD_SECONDS = 2.0\ntry:", 1))
+    answer = lab.run([sys.executable, "-c", KILLER, str(int(signal.SIGSTOP)), "guard", "watch"], environment={mark: "1"}, timeout_seconds=1,
+                     grace_seconds=0)
+    assert "ended without an answer" in answer["probe_error"]
+    assert not marked(mark) and not list(tmp_path.glob("gpu-audit-probe-*"))
+
+
+@needs_compiler
+def test_other_children_of_the_caller_are_left_alone(tmp_path, mark, monkeypatch):
+    lab = Lab(tmp_path)
+    other = ("import subprocess, time\nother = subprocess.Popen(['/bin/sh', '-c', 'sleep 300 & wait'], stdout=subprocess.DEVNULL, "
+             "stderr=subprocess.DEVNULL)\ntime.sleep(0.3)\n")
+    monkeypatch.setattr(probing, "RUN", other + probing.RUN + "print(other.poll()); other.kill(); other.wait()\n")
+    monkeypatch.setenv(mark, "1")
+    process = lab.start([sys.executable, "-c", KILLER, str(int(signal.SIGKILL)), "guard", "watch"])
+    out = process.communicate(timeout=60)[0].splitlines()
+    assert "the command was ended with it" in out[0] and out[1] == "None"
+
+
+def test_processes_that_may_not_be_ended_are_told_from_those_that_can_t(monkeypatch):
+    def kill(pid, dummy_number):
+        if pid in (7, 8):
+            raise PermissionError(1, "Operation not permitted")
+        if pid == 9:
+            raise ProcessLookupError(3, "No such process")
+    monkeypatch.setattr(probe_tree.os, "kill", kill)
+    monkeypatch.setattr(probe_tree.os, "geteuid", lambda: 1000)
+    closed = "processes of another user that the probe may not end: 7, 8. End them by hand, or measure with become: true"
+    assert probe_tree.left_notes([7, 3, 8, 9]) == [closed, "processes that not even SIGKILL ends: 3"]
+    assert probe_tree.left_notes([9]) == probe_tree.left_notes([]) == []
+    monkeypatch.setattr(probe_tree.os, "geteuid", lambda: 0)
+    assert probe_tree.left_notes([7]) == ["processes of another user that the probe may not end: 7. End them by hand"]
+
+
+# A program that is root whoever calls it: what `sudo` is to a probe without become.
+SETUID = "#include <unistd.h>\nint main(void) { setuid(0); setsid(); sleep(%d); return 0; }\n"
+
+
+@needs_compiler
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/usr/bin/python3"), reason="only root can make a setuid program")
+def test_a_setuid_program_is_said_to_be_another_user_s():
+    with tempfile.TemporaryDirectory(prefix="gpu-audit-test-", dir="/tmp") as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        (folder / "rooted.c").write_text(SETUID % 25)
+        subprocess.run([shutil.which("cc") or "gcc", "-o", str(folder / "rooted"), str(folder / "rooted.c")], check=True)
+        (folder / "rooted").chmod(0o4755)
+        # Neither this Python nor the checkout need be readable to another user.
+        shutil.copytree(probing.ROOT / "plugins" / "module_utils", folder / "gpu_audit_utils", ignore=shutil.ignore_patterns("__pycache__"))
+        code = ("import os, pathlib\nos.setgid(65534); os.setuid(65534)\nimport json, sys\nsys.path.insert(0, %r)\n"
+                "from gpu_audit_utils.measure import probe\n"
+                "print(json.dumps(probe.run({'argv': [%r], 'timeout_seconds': 1, 'grace_seconds': 0}, unread=lambda: False)))")
+        path = str(folder / "rooted")
+        done = subprocess.run(["/usr/bin/python3", "-c", code % (name, path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/",
+                              check=False)
+        assert done.returncode == 0, done.stderr
+        notes = json.loads(done.stdout)["measurement"]["notes"]
+        pids = [int(pid) for pid in subprocess.run(["pgrep", "-x", "rooted"], capture_output=True, text=True, check=False).stdout.split()]
+        for pid in pids:
+            if os.readlink("/proc/%d/exe" % pid) == path:
+                os.kill(pid, signal.SIGKILL)
+        assert any("another user that the probe may not end" in note and "become: true" in note for note in notes), notes
+        assert not any("not even SIGKILL" in note for note in notes)
+
+
+@pytest.mark.parametrize("options", [
+    {"argv": ["n" * 5000]}, {"argv": ["/" + "n" * 5000]}, {"argv": ["n" * 5000 + " x"]}, {"argv": ["x"], "environment": {"PATH": "/p" * 5000}},
+    {"argv": ["/bin/true"], "chdir": "/" + "n" * 5000}, {"argv": ["/bin/true"], "run_as": "n" * 5000}])
+def test_no_start_repeats_what_was_given_at_length(options):
+    why = None
+    try:
+        user = probe_tree.account(options["run_as"]) if "run_as" in options else None
+        why = probe_tree.find_program(options["argv"][0], options.get("environment", {}), "/")
+        with pytest.raises(OSError) as caught:
+            os.chdir(options["chdir"])
+        why = probe_tree._start_words("chdir", caught.value, options["argv"], options["chdir"])
+        assert user is None
+    except probe_tree.StartError as error:
+        why = str(error)
+    assert "..." in why and len(why) < 600

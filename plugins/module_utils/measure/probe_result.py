@@ -209,8 +209,6 @@ def _notes(watch, hello, seen, summary, visible):
         notes.append("a process was still running when the command ended, and was ended")
     elif seen["left_running"]:
         notes.append("%d processes were still running when the command ended, and were ended" % seen["left_running"])
-    if seen["left"]:
-        notes.append("processes that not even SIGKILL ends: %s" % ", ".join("%d" % pid for pid in seen["left"][:20]))
     if not seen["error"]:
         notes += uncounted(options, progress, watch.followers[1] if len(watch.followers) > 1 else None)
     if progress.bad_lines:

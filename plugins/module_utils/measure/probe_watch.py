@@ -154,7 +154,7 @@ class Watch(object):
         out_read, out_write = os.pipe()
         os.set_blocking(out_read, False)
         wall = time.time()
-        seen = {"stop": None, "exit_code": None, "signal": None, "signal_name": None, "killed": False, "error": None, "left": [],
+        seen = {"stop": None, "exit_code": None, "signal": None, "signal_name": None, "killed": False, "error": None,
                 "left_running": 0, "status": None}
         began = time.monotonic()
         self.summary.begin(began)
@@ -340,7 +340,7 @@ class Watch(object):
         if seen["stop"] is None and self.job is not None:
             seen["left_running"] = len(probe_tree.below(os.getpid(), leave))
             grace = min(2.0, self.options["grace_seconds"]) if seen["left_running"] else 0.0
-        seen["left"] = probe_tree.end_tree(grace, leave, self.statuses, group=self.job)
+        self.notes += probe_tree.left_notes(probe_tree.end_tree(grace, leave, self.statuses, group=self.job))
         if seen["status"] is None:
             seen["status"] = self.statuses.get(self.job)
         now = time.monotonic()
