@@ -227,6 +227,15 @@ TABLE = (
         "监视命令的进程未给出结果就已结束（被强制终止？）；命令也随之结束",
     ),
     (
+        "the process that watched the command ended without an answer (killed?); {left*}",
+        "监视命令的进程未给出结果就已结束（被强制终止？）；{left}",
+    ),
+    (
+        "processes of another user that the probe may not end: {names}. End them by hand, or measure with become: true",
+        "属于其他用户、探测无权结束的进程：{names}。请手动结束，或设 become: true 后重新测量",
+    ),
+    ("processes of another user that the probe may not end: {names}. End them by hand", "属于其他用户、探测无权结束的进程：{names}。请手动结束"),
+    (
         "the probe itself failed: no folder for temporary files can be made ({error}): free room in /tmp, or set TMPDIR",
         "探测本身失败：无法创建临时目录（{error}）：请在 /tmp 腾出空间，或设置 TMPDIR",
     ),
@@ -245,15 +254,6 @@ TABLE = (
         "the GPUs of this host can't be counted ({error}), so that nothing can be run on some of them: see that nvidia-smi works there, or "
         "leave gpu_counts out",
         "无法得知该主机的 GPU 数量（{error}），因而不能只在其中一部分上运行：请确认 nvidia-smi 在该主机上可用，或不设 gpu_counts",
-    (
-        "the process that watched the command ended without an answer (killed?); {left*}",
-        "监视命令的进程未给出结果就已结束（被强制终止？）；{left}",
-    ),
-    (
-        "processes of another user that the probe may not end: {names}. End them by hand, or measure with become: true",
-        "属于其他用户、探测无权结束的进程：{names}。请手动结束，或设 become: true 后重新测量",
-    ),
-    ("processes of another user that the probe may not end: {names}. End them by hand", "属于其他用户、探测无权结束的进程：{names}。请手动结束"),
     ),
     ("not even {count} GPU can be used: {there*}. Leave gpu_counts out", "连 {count} 个 GPU 都无法使用：{there}。请不要设 gpu_counts"),
     ("not even {count} GPUs can be used: {there*}. Leave gpu_counts out", "连 {count} 个 GPU 都无法使用：{there}。请不要设 gpu_counts"),
