@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import os
 import re
@@ -56,6 +57,12 @@ def unreadable(words):
 def time_limit(seconds):
     """Seconds after which the host's own watchdog ends a job that announced `seconds`."""
     return int(seconds * SPARE_FACTOR) + SPARE_SECONDS
+
+
+def latest(started, limit):
+    """When a job that was started then has ended at the latest: "2026-11-30 12:05 UTC"."""
+    moment = datetime.datetime.strptime(started, "%Y-%m-%dT%H:%M:%SZ") + datetime.timedelta(seconds=limit)
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def wait(poll, limit, grace, clock, sleep, say):

@@ -9,6 +9,8 @@ A measuring module `x` needs plugins/modules/x.py (in check mode it gives `plan`
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -20,6 +22,7 @@ from . import (
     complaints,
     job_look,
     measuring,
+    measuring_end,
     measuring_texts,
     run_directory,
     run_pointer,
@@ -32,6 +35,8 @@ from .words import LANGUAGES
 
 # A busy host may take long to start Python.
 POLL_SECONDS = 60
+# For telling a host after Ctrl-C that it is to end a test.
+END_SECONDS = 20
 GRACE_VARIABLE = "gpu_audit_measurement_grace_seconds"
 # When a job that says nothing is looked for on its host, first and then again.
 LOOK_SECONDS = (10, 30)
@@ -243,7 +248,16 @@ class MeasuringAction(EdgeAction):
             self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=took, limit=most, lost=words))
 
         try:
-            answer = measuring.wait(self._watched(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
+            with measuring_end.Watch() as watch:
+                try:
+                    answer = measuring.wait(self._watched(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
+                except measuring_end.Interrupted as error:
+                    watch.tell(self._interrupted(error.number, name, output_dir, arguments, note, limit))
+                    raise
+        except measuring_end.Interrupted as error:
+            # Once more, now as Ansible's worker meets it.
+            os.kill(os.getpid(), error.number)
+            return self._failed("interrupted")
         except measuring.JobError as error:
             if earlier and isinstance(error, measuring.Vanished):
                 raise
@@ -251,7 +265,9 @@ class MeasuringAction(EdgeAction):
                 return self._failed(error)
             answer = {"failed": True, "msg": str(error)}
         try:
-            kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
+            # What was ended on purpose is no measurement, and no failure of one.
+            ended = note.get("ended") is True
+            kept = {"failed": True} if ended else self._kept(name, output_dir, arguments, answer, planned, note["started"])
         except run_directory.RunDirectoryError:
             # It lies on the host as before, for a run that can keep it.
             raise
@@ -264,6 +280,32 @@ class MeasuringAction(EdgeAction):
         with contextlib.suppress(measuring.Lost, measuring.JobError):
             self._poll(note["jid"], task_vars, "cleanup")
         return kept
+
+    def _interrupted(self, number, name, output_dir, arguments, note, limit):
+        """The line that says what becomes of the test: Ctrl-C ends it on the host; a controller that is shut down lets it go on."""
+        why = self._text("interrupted_not_asked")
+        if number == signal.SIGINT:
+            why = self._end(note["jid"])
+        if why is None:
+            measuring.remember(output_dir, name, self.MODULE, arguments, {**note, "ended": True})
+            said = self._text("interrupted_ended")
+        else:
+            until, command = measuring.latest(note["started"], limit), measuring_end.by_hand(self.MODULE)
+            said = self._text("interrupted_goes_on", why=why, until=until, command=command)
+        return clean(self._text("line", host=name, module=self.MODULE, said=said), 4000)
+
+    def _end(self, jid):
+        """None where the host ended the module of a job; else why not."""
+        try:
+            with alarm.Alarm(0 if self._task.timeout else END_SECONDS):
+                answer = self._low_level_execute_command(measuring_end.script(self.MODULE, jid))
+        except alarm.HostTimeout:
+            return self._text("interrupted_no_answer", seconds=END_SECONDS)
+        except (AnsibleError, OSError, ValueError) as error:
+            return ansible_edge.words(error)
+        if "ended" in answer.get("stdout", "").split():
+            return None
+        return collecting.tail(answer.get("stderr", "")) or self._text("interrupted_not_found")
 
     def _kept(self, name, output_dir, arguments, answer, planned, started):
         if answer.get("failed"):

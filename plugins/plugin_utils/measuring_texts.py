@@ -21,6 +21,18 @@ TABLE = {
         "已用 {elapsed}，最多 {limit}；暂时无法连接，作业仍在继续：{lost}",
     ),
     "looking": ("a job begun at {started} was never fetched: looking for it", "{started} 开始的作业尚未取回结果：正在查找"),
+    "interrupted_ended": (
+        "interrupted: the test was ended on the host and removes what it wrote there. Measuring again starts a new one",
+        "已中断：主机上的测试已终止，并会清理其写入的内容。再次测量将重新开始",
+    ),
+    "interrupted_goes_on": (
+        "interrupted: the test goes on on the host, until {until} at the latest ({why}). Measuring again with the same options takes its result "
+        "over. To end it now, run there: {command}",
+        "已中断：主机上的测试仍在继续，最迟到 {until} 结束（{why}）。用相同的选项再次测量会取回其结果。要立即终止，请在该主机上执行：{command}",
+    ),
+    "interrupted_not_asked": ("the host wasn't asked to end it: only Ctrl-C does that", "未请求主机终止：只有 Ctrl-C 才会这样做"),
+    "interrupted_no_answer": ("the host gave no answer within {seconds} s", "主机在 {seconds} 秒内没有应答"),
+    "interrupted_not_found": ("it wasn't found among the host's processes, and may just have ended", "在主机的进程中没有找到它，可能刚刚结束"),
     "kept": ("{figures}; kept in {path}", "{figures}；保存在 {path}"),
     "measured": ("measured: {path}", "已测量：{path}"),
     "nothing_started": ("check mode: nothing was started", "检查模式：没有启动任何测量"),
