@@ -173,6 +173,22 @@ def test_a_job_whose_process_is_gone_is_not_waited_for(site, last, why):
     assert jobs_left(site) == [] and not list(site.output.glob("measurements/a/.*"))
 
 
+@pytest.mark.parametrize("language, words", [("en", ("the test goes on on the host", "Connection timed out: no route to host")), ("zh", ("主机上的测试仍在继续",))])
+def test_ctrl_c_while_the_host_is_out_of_reach_says_that_the_test_goes_on(site, language, words):
+    site.inventory({"a": {"ansible_connection": "flaky", "target": "/data", "seconds": 6}}, {"gpu_audit_language": language})
+    with subprocess.Popen(site.command("own.yml"), cwd=site.folder, env=site.environment(), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
+        until(lambda: list(site.output.glob("measurements/a/.pending*")))
+        (site.folder / "away").touch()
+        until((site.folder / "missed").exists)
+        os.killpg(run.pid, signal.SIGINT)
+        output = run.communicate(timeout=60)[0]
+    assert all(word in output for word in (*words, "pkill -TERM -o -f")), output
+    (site.folder / "away").unlink()
+    done = site.play("own.yml")
+    assert done.returncode == 0 and '"resumed": true' in done.stdout and site.runs_of("storage_benchmark") == 1, done.stdout
+
+
 def tree(pid):
     """A process and all below it, the parents first: workers of newer versions have a session of their own."""
     found = [pid]
@@ -194,6 +210,27 @@ def test_the_playbook_without_anything_to_measure_says_what_to_set(site):
     done = site.play("measure")
     assert done.returncode == 0 and "Set measure_storage_path" in done.stdout, done.stdout
     assert site.runs_of("storage_benchmark") == 0 and site.measurements() == []
+
+
+@pytest.mark.parametrize("variables, said", [
+    ({"measure_storage_path": "{{ data_dir }}"}, "'data_dir' is undefined"),
+    ({"measure_storage_path": "/data", "probe_workload_argv": "{{ train_cmd }}"}, "'train_cmd' is undefined"),
+    ({"measure_storage_path": "/data", "gpu_audit_workload": [1]}, "gpu_audit_workload is no mapping"),
+    ({"probe_workload_argv": 5}, "probe_workload_argv is no list of words"), ({"probe_workload_argv": 0}, "probe_workload_argv is no list of words"),
+    ({"probe_workload_argv": ["true"], "probe_workload_environment": "TOKEN=hunter2"}, "probe_workload_environment is no mapping")])
+def test_a_setting_that_cannot_be_meant_so_ends_the_play_before_anything_is_measured(site, variables, said):
+    site.inventory({"a": LOCAL}, variables)
+    done = site.play("measure")
+    assert done.returncode == 2 and said in done.stdout, done.stdout
+    assert site.runs_of("storage_benchmark") == site.runs_of("workload_probe") == 0
+    assert "hunter2" not in done.stdout and "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize("variables", [{"measure_storage_path": "{{ none_here }}", "none_here": ""}, {"measure_storage_path": None, "probe_workload_argv": None}])
+def test_what_is_set_to_nothing_is_not_set(site, variables):
+    site.inventory({"a": LOCAL}, variables)
+    done = site.play("measure")
+    assert done.returncode == 0 and "Set measure_storage_path" in done.stdout, done.stdout
 
 
 def test_a_misspelt_variable_is_told_also_where_nothing_is_measured_for_it(site):
