@@ -287,7 +287,8 @@ class MeasuringAction(EdgeAction):
         if number == signal.SIGINT:
             why = self._end(note["jid"])
         if why is None:
-            measuring.remember(output_dir, name, self.MODULE, arguments, {**note, "ended": True})
+            with contextlib.suppress(run_directory.RunDirectoryError):
+                measuring.remember(output_dir, name, self.MODULE, arguments, {**note, "ended": True})
             said = self._text("interrupted_ended")
         else:
             until, command = measuring.latest(note["started"], limit), measuring_end.by_hand(self.MODULE)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .leaves import amount, flag, mapping, text
+from .leaves import amount, flag, mapping, maps, text
 
 MODULE = "storage_benchmark"
 # job -> the figure of the result that is its answer.
@@ -39,6 +39,19 @@ def carried(result):
 def answering(result):
     """The names of the jobs whose figure answers what it was measured for."""
     return {name for name in carried(result) if from_memory(result, name) is None and tentative(result, name) is None}
+
+
+def newest_of(document, name, fits=None):
+    """The newest storage test of a host's document that answers a job, else the newest with a figure of it; None where nobody measured it.
+
+    `fits(measurement)` narrows, by where it was taken.
+    """
+    found = []
+    for entry in maps(document or {}, "measurements"):
+        result = mapping(entry, "result")
+        if entry.get("module") == MODULE and name in carried(result) and (fits is None or fits(entry)):
+            found.append(((name in answering(result), text(entry, "finished") or "", text(entry, "target") or ""), entry))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def from_memory(result, name):

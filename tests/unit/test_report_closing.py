@@ -337,6 +337,38 @@ def test_labels_stand_in_page_and_markdown(tmp_path, label, words, quick):
     assert label in row and (label != "buffered" or ("a quick first look" in row) is quick)
 
 
+def later_test(document, **result):
+    """A newer storage test of the same directory beside the one there is."""
+    storage = document["measurements"][measured_samples.STORAGE]
+    document["measurements"].append(dict(storage, finished="2026-11-29T20:00:00Z", result=result))
+
+
+def test_a_later_test_of_other_jobs_changes_no_figure_and_no_label():
+    def first(_probe, storage):
+        storage["jobs"]["dataset_read"]["buffered_label"] = "buffered"
+
+    document, inputs = measured_samples.host(change=first)
+    before = fragment(document, inputs)
+    later_test(document, quick=True, random_read_iops=5000, jobs={"random_read": measured_samples.job(2e7)})
+    assert fragment(document, inputs) == before
+
+
+def test_bars_of_two_storage_tests_say_of_when_each_is():
+    document, inputs = measured_samples.host()
+    later_test(document, small_file_bytes_per_second=5e9, jobs={"small_files": measured_samples.job(5e9, buffered_label="buffered", file_count=20000)})
+    text = plain_text(fragment(document, inputs))
+    assert "12:10 UTC (dataset_read)" in text and "20:00 UTC (small_files)" in text and "through the page cache (buffered): small_files" in text
+
+
+@pytest.mark.parametrize("quick, kind", [(False, "bar fail"), (True, "bar warn")])
+def test_no_bar_fails_by_a_quick_look(quick, kind):
+    def slow(_probe, storage):
+        storage.update(read_bytes_per_second=1e9, quick=quick)
+
+    html = fragment(*measured_samples.host(change=slow))
+    assert 'class="%s"' % kind in html and ("bar fail" in html) is not quick
+
+
 # --- the charts
 
 

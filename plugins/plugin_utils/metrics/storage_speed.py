@@ -200,21 +200,10 @@ def _probed_rate(state, batch_size):
     return rate, {"what": "samples_per_second_per_gpu", "value": rate, "source": "workload_probe %s" % (text(probe, "finished") or "?")}
 
 
-def _newest_of(state, fits, job_name):
-    """The newest measurement that fits and answers a job, else the newest with a figure of it; None where nobody measured it."""
-    found = []
-    for entry in maps(state.document, "measurements"):
-        result = mapping(entry, "result")
-        if entry.get("module") == "storage_benchmark" and job_name in storage_jobs.carried(result) and fits(entry):
-            answers = job_name in storage_jobs.answering(result)
-            found.append(((answers, text(entry, "finished") or "", text(entry, "target") or ""), entry))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
-
-
 def _derive_rate(state, name, job_name):
     field = storage_jobs.FIGURES[job_name]
     fits = on_path(state, "checkpoints" if name == WRITE else "dataset")
-    measurement = _newest_of(state, fits, job_name)
+    measurement = storage_jobs.newest_of(state.document, job_name, fits)
     if measurement is None:
         _absent_rate(state, name, field, fits)
         return
@@ -341,9 +330,9 @@ def _derive_medium(state):
 
 def _derive_differences(state):
     fits, shape = on_path(state, "dataset"), sample_shape(state.form)
-    small = _newest_of(state, fits, "small_files") if shape["layout"] == "files" else None
+    small = storage_jobs.newest_of(state.document, "small_files", fits) if shape["layout"] == "files" else None
     # A test of another tool may describe its jobs and give no figure of them, or the other way round.
-    measurement = small or _newest_of(state, fits, "dataset_read") or find_optional(state, "storage_benchmark", fits)
+    measurement = small or storage_jobs.newest_of(state.document, "dataset_read", fits) or find_optional(state, "storage_benchmark", fits)
     if measurement is None:
         state.not_applicable(DIFFERENCES, SILENT)
         return
@@ -420,7 +409,7 @@ _PLAIN_READS = frozenset(("psync", "sync", "pvsync"))
 
 
 def _derive_shared(state):
-    measurement = _newest_of(state, on_path(state, "dataset"), "dataset_read")
+    measurement = storage_jobs.newest_of(state.document, "dataset_read", on_path(state, "dataset"))
     shared = mapping(measurement["result"], "shared") if measurement else {}
     one, many = amount(shared, "alone_bytes_per_second"), amount(shared, "together_bytes_per_second")
     if not one or not many or storage_jobs.from_memory(measurement["result"], "dataset_read"):

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .. import complaints
+from .. import complaints, storage_jobs
 from ..metrics.measurements import command_of, newest_result, not_started, with_results
 from ..metrics.probe import used_gpus
 from . import measured_charts
@@ -28,16 +28,18 @@ _NOT_SAMPLED = "GPUs not sampled: "
 
 def fragment(view, host, document, form=None):
     """The card and the charts as HTML; "" for a host that was never measured."""
-    probe, storage = newest(document, "workload_probe"), newest(document, "storage_benchmark")
+    probe, storage = newest(document, "workload_probe"), _sequential(document)
     if not _is_measured(host) and probe is None and storage is None:
         return ""
     scaled = newest_result(_safe(document), "workload_probe", _has_scaling)
-    return _card(view, host, probe, storage, others(view, document)) + measured_charts.figures(view, host, probe, storage, form, scaled)
+    small = storage_jobs.newest_of(_safe(document), "small_files")
+    card = _card(view, host, probe, storage, others(view, document))
+    return card + measured_charts.figures(view, host, probe, storage, form, scaled, small)
 
 
 def of_host(view, host, document):
     """record() of a host with what its document holds, [] for a host that was never measured."""
-    probe, storage = newest(document, "workload_probe"), newest(document, "storage_benchmark")
+    probe, storage = newest(document, "workload_probe"), _sequential(document)
     return record(view, host, probe, storage) if _is_measured(host) or probe or storage else []
 
 
@@ -59,6 +61,11 @@ def _has_scaling(entry):
 def newest(document, module):
     """The measurement of a module that its metrics were derived from: the newest with a result."""
     return newest_result(_safe(document), module)
+
+
+def _sequential(document):
+    """The storage test whose sequential read counts; without one the newest with a result, which says why there is none."""
+    return storage_jobs.newest_of(_safe(document), "dataset_read") or newest(document, "storage_benchmark")
 
 
 def others(view, document):

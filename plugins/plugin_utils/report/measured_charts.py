@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from ..measured_texts import label, measured_at
-from .. import messages
+from .. import messages, storage_jobs
 from ..metrics.probe import used_gpus
 from ..metrics.scaling import is_seen, left_unused
 from ..numbers import format_duration, format_required
@@ -25,12 +25,13 @@ _FASTEST = 1e15
 _MOST_TIMES = 200_000
 
 
-def figures(view, host, probe, storage, form, scaled=None):
+def figures(view, host, probe, storage, form, scaled=None, small=None):
     """The HTML of every chart that there is something to draw for; "" for none.
 
-    `probe` and `storage` are measurements or None, `scaled` the newest probe on several numbers of GPUs.
+    `probe` and `storage` are measurements or None, `scaled` the newest probe on several numbers of GPUs, `small` the storage test whose small files
+    count, where that is another one.
     """
-    drawn = [*_over_time(view, host, probe), _need(view, host, storage), _efficiency(view, host, scaled, form)]
+    drawn = [*_over_time(view, host, probe), _need(view, host, storage, small or storage), _efficiency(view, host, scaled, form)]
     html = "".join(_figure(*chart) for chart in drawn if chart)
     return f'<div class="charts plots">{html}</div>' if html else ""
 
@@ -236,8 +237,8 @@ def moment(view, entry):
     return view.text("key_measured", moment=f"{found[0]} {found[1]} UTC") if found else ""
 
 
-def _need(view, host, storage):
-    """Bars of what was measured, the GPUs' need marked on each."""
+def _need(view, host, storage, small):
+    """Bars of what was measured, the GPUs' need marked on each. Sequential and small-file reads may be of two storage tests."""
     metrics = host.get("metrics") or {}
     needed = metrics.get(NEEDED)
     if not is_number(needed) or not 0 < needed < _FASTEST:
@@ -250,11 +251,15 @@ def _need(view, host, storage):
         ("bar_job", "workload.read_bytes_per_second", None),
     ):
         value = metrics.get(name)
-        found = storage_label(storage, job) if job else None
+        taken = {"dataset_read": storage, "small_files": small}.get(job)
+        found = storage_label(taken, job) if job else None
         if is_number(value) and 0 <= value < _FASTEST:
             share = value / needed
             shown = "%s · %s" % (human(value, _RATES, view.language), human(round(share, 2), "ratio", view.language))
             kind = "bar" if job is None else "bar " + _level(limits, share)
+            if kind == "bar fail" and taken and storage_jobs.tentative(taken["result"], job):
+                # A hint fails nothing.
+                kind = "bar warn"
             rows.append((kind.strip(), view.text(words), value, shown))
         elif found in ("cached", "memory"):
             key.append(("none", view.text("key_" + found, job=job)))
@@ -267,7 +272,16 @@ def _need(view, host, storage):
         key.append(("none", view.text("key_wanted", limit=format_required(dict([wanted]), "ratio", view.language))))
     if buffered:
         key.append(("none", view.text("key_buffered", jobs=", ".join(buffered))))
-    key += [("none", text) for text in (*storage_words(view, storage), moment(view, storage)) if text]
+    if small is storage:
+        said = [*storage_words(view, storage), moment(view, storage)]
+    else:
+        said = [
+            view.text("listed", name=text, note=job)
+            for job, test in (("dataset_read", storage), ("small_files", small))
+            for text in (*storage_words(view, test), moment(view, test))
+            if text
+        ]
+    key += [("none", text) for text in said if text]
     title = view.text("chart_need")
     said = "; ".join([key[0][1], *("%s %s" % (row[1], row[3]) for row in rows)])
     return title, line_charts.against(title, rows, needed, said), key
