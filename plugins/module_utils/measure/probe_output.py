@@ -172,7 +172,8 @@ class Progress(object):
             self._matching_since = None
             if empty and not found and name not in self._empty:
                 self._empty.add(name)
-                self.notes.append("%s matched without taking a character, and such a match doesn't count: let it match what the line says" % name)
+                self.notes.append("%s matched without taking a character, and such a match doesn't count: let it match what the line says"
+                                  % name)
             self._spent += time.process_time() - began
             if self._spent > ALL_CPU_SECONDS + ALL_CPU_SHARE * (moment - self._first_line):
                 setattr(self, name, None)

@@ -102,7 +102,8 @@ def end_tree(grace_seconds, leave=(), statuses=None, patience_seconds=5.0, group
 
     `group`: the process group that the command was started in, null for none. SIGKILL goes to whole groups as well: a process that forks
     and ends again and again is gone by the time its pid is known, but not its group.
-    -> pids that even SIGKILL did not end within `patience_seconds`, or that this user may not end (see left_notes()), [] where all are gone.
+    -> pids that even SIGKILL did not end within `patience_seconds`, or that this user may not end (see left_notes()); [] where all are
+    gone.
     """
     root = os.getpid()
     left = below(root, leave)
