@@ -22,8 +22,8 @@ class Interrupted(BaseException):
 class Watch:
     """While it lasts SIGINT and SIGTERM raise Interrupted, once; `tell` says a line to whoever runs the playbook.
 
-    A worker's own output leads nowhere from ansible-core 2.19 on, and nobody reads its queue any more once the playbook was interrupted: the
-    line goes to the standard error of the playbook's process, held open from the beginning because that process may end first.
+    A worker's own output leads nowhere from ansible-core 2.19 on, and nobody reads its queue any more once the playbook was interrupted:
+    the line goes to the standard error of the playbook's process, held open from the beginning because that process may end first.
     """
 
     _NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -59,7 +59,8 @@ class Watch:
 def script(module, jid):
     """A shell's words that end the module of a job (SIGTERM: it cleans up and answers) and say "ended"; nothing where it doesn't run.
 
-    The module is the child of Ansible's async_wrapper, whose arguments have the first part of the job's id. ValueError for an id that is none.
+    The module is the child of Ansible's async_wrapper, whose arguments have the first part of the job's id. ValueError for an id that is
+    none.
     """
     job = jid.partition(".")[0]
     if not job or set(jid) - set(_JID):

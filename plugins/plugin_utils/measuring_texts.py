@@ -46,7 +46,8 @@ TABLE = {
 FIGURES = {
     "read": "读取", "small file": "小文件读取", "checkpoint write": "检查点写入", "quick": "快速初测", "cached": "来自缓存", "outcome": "结局",
     "error": "错误", "errors": "失败的测试", "exit code": "退出码", "duration": "用时", "iterations": "迭代数", "epoch": "每轮用时", "data wait": "等待数据",
-    "limiter": "瓶颈", "notes": "备注", "random read iops": "随机读 IOPS", "mixed read": "混合负载读取", "mixed write": "混合负载写入",
+    "limiter": "瓶颈", "notes": "备注",
+    "random read iops": "随机读 IOPS", "mixed read": "混合负载读取", "mixed write": "混合负载写入",
 }
 _ENGLISH = {"random read iops": "random read IOPS", "mixed read": "mixed: read", "mixed write": "mixed: write"}
 WORDS = {

@@ -216,7 +216,8 @@ def test_a_test_that_is_too_short_or_not_the_guides_is_told(job, seconds, guide,
 SOON = {"dataset_read": sequential(read={"runtime_seconds": 0.35})}
 
 
-@pytest.mark.parametrize("language, quick, short", [("en", "a quick look doesn't answer", "over too soon to answer"), ("zh", "快速初测不能作为结论", "时间过短，不能作为结论")])
+@pytest.mark.parametrize("language, quick, short", [
+    ("en", "a quick look doesn't answer", "over too soon to answer"), ("zh", "快速初测不能作为结论", "时间过短，不能作为结论")])
 @pytest.mark.parametrize("ratio", [0.94, 1.1, 10])
 def test_a_quick_or_short_test_neither_fails_nor_passes_the_check_that_answers(ratio, language, quick, short):
     for words, more in ((quick, {"quick": True}), (short, {"jobs": SOON})):

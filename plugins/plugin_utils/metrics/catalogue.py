@@ -43,8 +43,8 @@ def _families():
 
 
 def shown_name(board):
-    """A board's product name for people: with the form factor and size that its key has and its name lacks, where a product comes in several
-    ("H100" is also the name of the one with 94 GB: "H100 (SXM5, 94 GB)").
+    """A board's product name for people: with the form factor and size that its key has and its name lacks, where a product comes in
+    several ("H100" is also the name of the one with 94 GB: "H100 (SXM5, 94 GB)").
     """
     name, missing = plain_name(board["names"][0]), []
     family, *parts = board["key"].split("-")

@@ -225,7 +225,8 @@ def _derive_rate(state, name, job_name):
     else:
         state.value(name, speed, [{"what": field, "value": speed, "source": source}])
         if tentative:
-            state.values[name]["tentative"] = {"reason": _TENTATIVE[tentative][0], "params": {"module": "storage_benchmark", "job": job_name}}
+            params = {"module": "storage_benchmark", "job": job_name}
+            state.values[name]["tentative"] = {"reason": _TENTATIVE[tentative][0], "params": params}
         _labelled(state, name)
 
 

@@ -28,8 +28,8 @@ _MOST_TIMES = 200_000
 def figures(view, host, probe, storage, form, scaled=None, small=None):
     """The HTML of every chart that there is something to draw for; "" for none.
 
-    `probe` and `storage` are measurements or None, `scaled` the newest probe on several numbers of GPUs, `small` the storage test whose small files
-    count, where that is another one.
+    `probe` and `storage` are measurements or None, `scaled` the newest probe on several numbers of GPUs, `small` the storage test whose
+    small files count, where that is another one.
     """
     drawn = [*_over_time(view, host, probe), _need(view, host, storage, small or storage), _efficiency(view, host, scaled, form)]
     html = "".join(_figure(*chart) for chart in drawn if chart)
