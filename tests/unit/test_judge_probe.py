@@ -245,6 +245,14 @@ def test_a_lowered_power_limit_is_named():
     assert finding["actual"] == "power_limit_lowered" and "nvidia-smi -pl" in finding["advice"]
 
 
+@pytest.mark.parametrize("field", ["power_limit_watts", "power_limit_default_watts"])
+def test_a_power_limit_that_is_not_known_is_not_a_lowered_one(field):
+    document, inputs = probed(gpu={"clock_event_seconds": {"sw_power_cap": 90.0}})
+    for gpu in document["facts"]["gpu"]["gpus"]:
+        gpu[field] = None
+    assert judging.status(judging.judged(document, inputs), "workload.capped") == "pass"
+
+
 def test_swapping():
     memory = {"swap_in_bytes": 150 * 10**6, "swap_out_bytes": 50 * 10**6}
     finding = judging.finding(judged(memory=memory), "memory.swap_bytes_per_second")

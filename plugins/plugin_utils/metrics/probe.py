@@ -394,7 +394,8 @@ def _derive_capped(state, result, source):
     lowered = {
         text(gpu, "uuid")
         for gpu in state.live
-        if (amount(gpu, "power_limit_watts") or 0) < 0.995 * (amount(gpu, "power_limit_default_watts") or 0)
+        if amount(gpu, "power_limit_watts") is not None
+        and amount(gpu, "power_limit_watts") < 0.995 * (amount(gpu, "power_limit_default_watts") or 0)
     }
     found = []
     for entry in entries:
