@@ -180,14 +180,14 @@ _SECRET = re.compile(r"pass|secret|token|key|auth|cred", re.IGNORECASE)
 
 def _script(program, argv):
     """What tells two commands of one program apart: `-m` and its module, and the first word that looks like a script's name."""
-    words, found = [str(word) for word in argv], []
-    for before, word in zip(words, words[1:]):
-        if word in ("-c", "-e"):
+    words, found = [str(part) for part in argv], []
+    for before, argument in zip(words, words[1:]):
+        if argument in ("-c", "-e"):
             break
-        if before == "-m" and not found and _RUNS_MODULES.fullmatch(program) and _MODULE.fullmatch(word):
-            found += ["-m", word]
-        elif _SCRIPT.fullmatch(word) and not (before.startswith("-") and _SECRET.search(before)):
-            return [*found, word]
+        if before == "-m" and not found and _RUNS_MODULES.fullmatch(program) and _MODULE.fullmatch(argument):
+            found += ["-m", argument]
+        elif _SCRIPT.fullmatch(argument) and not (before.startswith("-") and _SECRET.search(before)):
+            return [*found, argument]
     return found
 
 
