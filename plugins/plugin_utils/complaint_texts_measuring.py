@@ -42,6 +42,7 @@ TABLE = (
     ("path must be absolute, not empty", "path 必须是绝对路径，不能为空"),
     ("path must be absolute, not {path}", "path 必须是绝对路径，而不是 {path}"),
     ("{path}: fio reads a name with $ in it as its own variable; give another directory", "{path}：fio 会把含 $ 的名称当作自己的变量；请换一个目录"),
+    ("path: {path} holds a NUL, which no name can; give a directory", "path：{path} 含有 NUL 字符，任何名称都不能含有它；请给出目录"),
     ("{path}: nothing is mounted there yet; mount it and measure again", "{path}：此处尚未挂载；请挂载后重新测量"),
     ("{path}: {error}; make the directory first, it is never made for you", "{path}：{error}；请先创建该目录，测试不会代为创建"),
     ("{path}: {error}; give a directory you may use", "{path}：{error}；请给出有权使用的目录"),
@@ -78,6 +79,10 @@ TABLE = (
         "{path}：可用 inode {free} 个；测试需要 {need}，并须保留 {reserve}。请减小 file_count，或换一个目录",
     ),
     (
+        "{room*}. Already there: {rest*}",
+        "{room}。目录中已有：{rest}",
+    ),
+    (
         "{path} lives in memory, of which {free} are available; the test needs {need} and may take half. Lower size_bytes",
         "{path} 位于内存中，可用内存 {free}；测试需要 {need}，而最多只能占用一半。请减小 size_bytes",
     ),
@@ -86,6 +91,7 @@ TABLE = (
     ("{name} must be at least {least}, not {value}", "{name} 不得小于 {least}，而不是 {value}"),
     ("{name} must be at most {most}, not {value}", "{name} 不得大于 {most}，而不是 {value}"),
     ("unknown job {name}; there are {names}", "没有测试 {name}；可用：{names}"),
+    ("{text} is no id of a job", "{text} 不是作业编号"),
     # Ansible's own of a module's choices.
     ("value of {name} must be one of: {choices}, got: {value}", "{name} 必须是下列之一：{choices}，而不是 {value}"),
     ("no jobs named; there are {names}", "没有指定测试；可用：{names}"),
@@ -105,6 +111,7 @@ TABLE = (
     ("{program} --version ended with status {status}: it said nothing. {how*}", "{program} --version 以状态 {status} 结束，没有任何输出。{how}"),
     ("{program} --version ended with status {status}: {error}. {how*}", "{program} --version 以状态 {status} 结束：{error}。{how}"),
     ("there is no program {name} on the search path. {how*}", "搜索路径中没有程序 {name}。{how}"),
+    ("the fio named, {path}, holds a NUL, which no name can. {how*}", "所指定的 fio（{path}）含有 NUL 字符，任何名称都不能含有它。{how}"),
     ("the fio named, {path}, is a directory. Give the program in it", "所指定的 fio（{path}）是目录。请给出其中的程序"),
     ("the fio named, {path}, can't be executed by this user (uid {uid}). {how*}", "当前用户（uid {uid}）无权执行所指定的 fio（{path}）。{how}"),
     ("the fio named, {path}: {error}. {how*}", "所指定的 fio（{path}）：{error}。{how}"),
@@ -150,9 +157,22 @@ TABLE = (
     ("another storage test runs in this directory now ({name})", "此目录中正有另一个存储测试在运行（{name}）"),
     ("a test that was killed left {name} there; it is removed when this one runs", "此前被强制终止的测试在此遗留了 {name}；本次测试运行时会将其清除"),
     (
-        "{name} lies there: a test of another machine or container runs there now, or left it; remove it when none does",
-        "此处有 {name}：另一台机器或容器的测试正在此运行，或遗留了它；确认没有测试在运行后请将其删除",
+        "{name} lies there: a test of another machine, container or user runs there now, or left it; remove it when none does",
+        "此处有 {name}：另一台机器、容器或用户的测试正在此运行，或遗留了它；确认没有测试在运行后请将其删除",
     ),
+    (
+        "the directory was moved or unmounted while it was measured, and what the test wrote there is removed all the same",
+        "测试期间该目录被移动或卸载，测试写入其中的内容仍已清除",
+    ),
+    (
+        "another storage test ran in this directory at the same time ({name}): the figures are those of both together",
+        "同时有另一个存储测试在此目录中运行（{name}）：这些数值是两者合计的结果",
+    ),
+    (
+        "{job}: fio says {figure} {value}, which no storage can have; nothing is taken from it",
+        "{job}：fio 报告 {figure} 为 {value}，任何存储都不可能达到；相关数值一概不采用",
+    ),
+    ("{count} more of these were left out", "另有 {count} 条同类内容未列出"),
     ("couldn't be removed within {seconds} s: {path}; remove it by hand", "{seconds} 秒内未能删除：{path}；请手动删除"),
     ("{job} gave no result: {error*}", "{job} 没有结果：{error}"),
     ("{job} gave no result: {error}", "{job} 没有结果：{error}"),
@@ -174,9 +194,9 @@ TABLE = (
         "文件（{bytes}）小于内存（{memory}），读取内容中只有 {share} 来自设备：这是缓存的速度，不是磁盘的速度",
     ),
     (
-        "a test of another machine or container was in this directory at the same time, or left {name} there: where it ran, the figures "
-        "are those of both together",
-        "另一台机器或容器的测试同时在此目录中运行，或在此遗留了 {name}：若当时在运行，则这些数值是两者合计的结果",
+        "a test of another machine, container or user was in this directory at the same time, or left {name} there: where it ran, the "
+        "figures are those of both together",
+        "另一台机器、容器或用户的测试同时在此目录中运行，或在此遗留了 {name}：若当时在运行，则这些数值是两者合计的结果",
     ),
     ("what a test that was killed had left, {name}, was removed", "已清除此前被强制终止的测试遗留的 {name}"),
     (

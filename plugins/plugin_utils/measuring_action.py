@@ -170,7 +170,7 @@ class MeasuringAction(EdgeAction):
                 raise measuring.unreadable(collecting.own_words(answer.get("msg")))
             raise measuring.Lost(collecting.failure(answer)[1])
         if answer.get("failed") and "could not find job" in str(answer.get("msg")):
-            found = self._look(jid, task_vars)
+            found = self._look(jid, vanished=True)
             words = job_look.why(found, self._async_dir()) if found["unwritten"] else answer.get("msg")
             raise measuring.Vanished("the host knows nothing of the job any more: %s" % words)
         # A module's own `started` looks to async_status like that of a job which runs.
@@ -191,7 +191,7 @@ class MeasuringAction(EdgeAction):
             if answer is not None or time.monotonic() < due:
                 return answer
             due = time.monotonic() + later
-            found = self._look(jid, task_vars)
+            found = self._look(jid)
             # It may have ended since it was asked.
             answer = self._poll(jid, task_vars) if found["gone"] else None
             if answer is None and found["gone"]:
@@ -200,12 +200,12 @@ class MeasuringAction(EdgeAction):
 
         return poll
 
-    def _look(self, jid, task_vars):
-        """What `job_look.seen` tells of a job's process; an answer that never comes tells nothing."""
+    def _look(self, jid, vanished=False):
+        """What `job_look.seen` tells of a job's process; an answer that never comes tells nothing. `vanished`: it has no file any more."""
         wanted = job_look.script(jid, self._async_dir())
         output = self._shell_output(wanted) if wanted else None
         found = job_look.seen(output)
-        if found["gone"] and found["unwritten"]:
+        if found["unwritten"] and (found["gone"] or vanished):
             self._shell_output(job_look.removal(jid, self._async_dir()))
         return found
 
@@ -303,7 +303,7 @@ class MeasuringAction(EdgeAction):
         except alarm.HostTimeout:
             return self._text("interrupted_no_answer", seconds=END_SECONDS)
         except (AnsibleError, OSError, ValueError) as error:
-            return ansible_edge.words(error)
+            return complaints.say(ansible_edge.words(error), self._spoken)
         if "ended" in answer.get("stdout", "").split():
             return None
         return collecting.tail(answer.get("stderr", "")) or self._text("interrupted_not_found")
