@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import os
 import pathlib
 import signal
@@ -97,7 +99,9 @@ def test_a_controller_that_dies_loses_nothing_the_next_run_takes_the_result_over
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         until(lambda: list(site.output.glob("measurements/a/.pending*")))
         for pid in tree(run.pid):
-            os.kill(pid, signal.SIGKILL)
+            # Some end with those above them.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     assert site.measurements() == []
     done = site.play("own.yml")
     assert done.returncode == 0 and '"resumed": true' in done.stdout, done.stdout
@@ -203,6 +207,34 @@ def until(holds, seconds=30):
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def put(site, name, target, result):
+    folder = site.output / "measurements" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    (folder / ("storage_benchmark-%s.json" % target.strip("/"))).write_text(json.dumps({
+        "schema": "trainops.gpu_audit/measurement/1", "name": name, "machine_id": site.machine_id, "gpu_uuids": [], "module": "storage_benchmark",
+        "target": target, "options": {}, "started": moment, "finished": moment, "result": result}))
+
+
+def test_measurements_that_cannot_be_taken_cost_the_host_nothing_else(site):
+    if site.machine_id is None:
+        pytest.skip("this machine has no machine-id")
+    site.inventory({"a": LOCAL, "b": LOCAL})
+    for number in range(3):
+        put(site, "a", "/large%d" % number, dict(RESULT, more=["x" * 4000] * 950))
+    put(site, "a", "/deep", {"options": deep(60)})
+    put(site, "a", "/huge", {"more": ["x" * 4000] * 2300})
+    put(site, "a", "/good", RESULT)
+    (site.output / "measurements" / "b").write_text("")
+    said = " ".join(site.play("audit").stdout.split())
+    assert "measurement storage_benchmark-deep.json of a is left out: not a document: nested too deeply" in said, said
+    assert "measurement storage_benchmark-huge.json of a is left out: too large: " in said
+    assert said.count("a: a measurement is left out, the host's document would be too large to be read: storage_benchmark, /large") == 1
+    assert "the measurements of b are left out: %s: cannot be read: Not a directory" % (site.output / "measurements" / "b") in said
+    assert site.document("a")["facts"] and len(site.document("a")["measurements"]) == 3 and site.document("b")["facts"]
+    assert {"target": "/good"}.items() <= min(site.document("a")["measurements"], key=lambda taken: taken["target"]).items()
 
 
 def test_the_playbook_without_anything_to_measure_says_what_to_set(site):
