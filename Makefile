@@ -1,4 +1,4 @@
-# The two commands: `make audit` and `make test`. `make help` lists the rest.
+# The commands to begin with: `make audit` and `make test`. `make help` lists the rest.
 #
 # A variable of the make command reaches the tools through the environment, under a name of its own and by its unexpanded value: no shell and no make
 # function ever parses a path, so names with spaces, quotes and dollar signs survive.
@@ -39,7 +39,7 @@ TOOL = @"$$GPU_AUDIT_MAKE_PYTHON" -c 'import sys; sys.exit(sys.version_info < (3
 	echo "make $@: PYTHON: $$GPU_AUDIT_MAKE_PYTHON is not there, does not run, or is older than 3.7. Name another: make $@ PYTHON=python3.12" >&2; exit 2; }; \
 	exec "$$GPU_AUDIT_MAKE_PYTHON" $(TOOLS)/
 
-.PHONY: help audit gate rejudge venv wheelhouse test clean
+.PHONY: help audit gate measure plan rejudge venv wheelhouse test clean
 
 help: ## list what can be made
 	$(TOOL)help.py
@@ -52,6 +52,12 @@ gate: ## the same, and exit non-zero when a host is below the gate (GATE=fail, u
 
 rejudge: ## judge a stored run again (RUN=folder, else the latest), touching no host
 	$(TOOL)audit.py rejudge
+
+measure: ## measure what EXTRA asks for on the hosts (EXTRA='-e measure_storage_path=/data'); the next audit judges it
+	$(TOOL)audit.py measure
+
+plan: ## estimate the VRAM of a job before a machine is rented (EXTRA='-e @model.yml'), touching no host
+	$(TOOL)audit.py plan
 
 venv: ## only make or repair .venv
 	$(TOOL)audit.py venv

@@ -166,10 +166,16 @@ class ActionModule(ActionBase):
     def _store(self, name, facts, values, run):
         measurements, broken = measurement_store.read_all(run["output_dir"], name)
         for entry in broken:
-            self._warn("measurement %s of %s is left out: %s" % (entry["file"], name, entry["message"]))
+            if entry["file"] is None:
+                self._warn("the measurements of %s are left out: %s" % (name, entry["message"]))
+            else:
+                self._warn("measurement %s of %s is left out: %s" % (entry["file"], name, entry["message"]))
         present = datetime.datetime.now(datetime.timezone.utc)
         age = float(values["gpu_audit_measurement_max_age_seconds"])
         current, stale = measurement_store.select(measurements, facts, present, age)
+        current, stale, left_out = measurement_store.within(current, stale, facts)
+        for measured in left_out:
+            self._warn("%s: a measurement is left out, the host's document would be too large to be read: %s" % (name, measured))
         document = collecting.host_document(name, facts, current, stale, run_directory.timestamp(present))
         run_directory.write_json(run_directory.host_path(run["run_directory"], name), document)
         return {"status": "collected", "run_directory": run["run_directory"], **collecting.gpu_summary(facts)}

@@ -13,6 +13,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     edge_action,
     run_directory,
     run_pointer,
+    run_reader,
     variable_names,
     workload,
 )
@@ -67,7 +68,7 @@ class ActionModule(edge_action.EdgeAction):
     def _stored(self, task_vars):
         """The run to judge again: the one asked for; where that is the latest, an interrupted one that is newer and has no report yet."""
         run = ansible_edge.stored_run(self._templar, self._loader, task_vars, self._task.args)
-        newer = run_directory.interrupted_run(run) if self._task.args.get("run") in (None, "", "latest") else None
+        newer = run_reader.interrupted_run(run) if self._task.args.get("run") in (None, "", "latest") else None
         if newer:
             self.warn(
                 "the last audit was interrupted before its report: judging %s. For the one before: gpu_audit_run=%s"

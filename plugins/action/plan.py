@@ -8,9 +8,10 @@ import json
 import os
 import shutil
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, edge_action, plan, plan_texts, variable_names
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, edge_action, plan, variable_names
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.files import write_text
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table import clean
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.words import LANGUAGES
 
 
 class ActionModule(edge_action.EdgeAction):
@@ -32,8 +33,8 @@ class ActionModule(edge_action.EdgeAction):
             self.warn(sentence, task_vars)
         args = {name: ansible_edge.plain(value) for name, value in self._task.args.items()}
         language = args.get("language") or "en"
-        if language not in plan_texts.LANGUAGES:
-            raise ValueError("gpu_audit_language: %r is no language; use one of %s" % (language, ", ".join(plan_texts.LANGUAGES)))
+        if language not in LANGUAGES:
+            raise ValueError("gpu_audit_language: %r is no language; use one of %s" % (language, ", ".join(LANGUAGES)))
         if not args.get("model"):
             raise ValueError(
                 "gpu_audit_model is missing: describe the model (docs/vram-fields.md has every field, docs/vram.md an example) "

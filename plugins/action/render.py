@@ -14,6 +14,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     edge_action,
     run_directory,
     run_pointer,
+    run_reader,
     verdict_table,
 )
 
@@ -39,7 +40,7 @@ class ActionModule(edge_action.EdgeAction):
             run, auditing.Judged(report, folder, ()), language, settings["gpu_audit_formats"],
             settings["gpu_audit_report_documents"], settings["gpu_audit_hide_serials"],
         )
-        if begun and begun["run_directory"] == run or folder == run and run_directory.is_newer_than_latest(run):
+        if begun and begun["run_directory"] == run or folder == run and run_reader.is_newer_than_latest(run):
             problem = run_directory.point_latest(os.path.dirname(run), run)
             if problem:
                 self.warn(problem, task_vars)

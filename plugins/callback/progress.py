@@ -37,11 +37,11 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     auditing,
     collecting,
     complaints,
-    messages,
     progress_lines,
     run_directory,
     run_pointer,
     verdict_table,
+    words,
 )
 
 COLLECT = "trainops.gpu_audit.collect"
@@ -213,7 +213,7 @@ class CallbackModule(CallbackBase):
         """The run's language once it is begun, which the first host's variables decide; until then what -e says."""
         begun = run_pointer.current(ansible_edge.process_tmp())
         found = begun["settings"]["gpu_audit_language"] if begun else ansible_edge.extra_vars(DataLoader()).get("gpu_audit_language")
-        return found if found in messages.LANGUAGES else "en"
+        return found if found in words.LANGUAGES else "en"
 
     def _at_exit(self):
         """Interrupted before judging: write the report of what there is. Forked workers inherit this and must not run it."""

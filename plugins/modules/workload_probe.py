@@ -76,6 +76,7 @@ options:
     description:
       - A regular expression (Python) that matches once an iteration in a line of the output. Its groups may be named C(seconds),
         C(milliseconds), C(data_seconds), C(iteration), C(epoch). Without C(seconds) the time between two matches counts.
+      - A line tells one iteration at most, and a match without a character none; an expression that matches an empty text is refused.
     type: str
   epoch_pattern:
     description:
@@ -116,11 +117,13 @@ options:
       - Run the command once for each of these numbers of GPUs (C(CUDA_VISIBLE_DEVICES); C(GPU_AUDIT_GPU_COUNT) has the number) and keep
         the times. The rest of the result is that of the largest number.
       - Numbers above the GPUs that are there are left out; where all of them are above, it is refused before anything is started.
+      - The command must use every GPU that it is given (C(torchrun --nproc_per_node=gpu) does); where it doesn't, nothing follows from the times.
     type: list
     elements: int
   scaling_basis:
     description:
-      - What is compared. V(step) is the mean iteration, where each GPU has a batch of its own; V(epoch) the same whole work.
+      - What is compared. V(step) is the mean iteration, where each GPU has a batch of its own, so that a step is more samples the more GPUs
+        there are; V(epoch) the same whole work. A fixed batch that is split over the GPUs asks for V(epoch).
     type: str
     choices: [step, epoch]
     default: step
@@ -130,6 +133,8 @@ attributes:
     support: full
 notes:
   - Every measured value, how it is measured and what it costs is in docs/probe.md.
+  - A program, folder or user that isn't there or may not be used is refused before the start, looked at as the command's user and with its
+    PATH. What only the start can tell is the outcome C(not_started).
 seealso:
   - module: trainops.gpu_audit.storage_benchmark
 """
@@ -212,6 +217,8 @@ measurement:
           type: int, returned: success, sample: 62277025792}
         used_by_job: {description: "True where a process of the command held memory on it; null where none was seen.",
           type: bool, returned: success, sample: true}
+        in_use: {description: "Whether the command used it: a process of it or a context's memory was seen there, and work or a fiftieth of
+            the memory; null where that isn't known.", type: bool, returned: success, sample: true}
         utilization_mean_fraction: {description: Mean share of time with work on it., type: float, returned: success, sample: 0.91}
         utilization_p10_fraction: {description: A tenth of the time it was at or below this., type: float, returned: success, sample: 0.83}
         utilization_p50_fraction: {description: Median., type: float, returned: success, sample: 0.94}
@@ -234,20 +241,21 @@ measurement:
     reservation: {description: "The framework that takes VRAM ahead of need, such that the peak isn't what the work needs; null for none.",
       type: str, returned: always}
     cpu: {description: "C(busy_fraction), C(busiest_core_fraction), C(iowait_fraction), C(iowait_cores), C(busy_peak_fraction) of the CPUs
-        that the command may use, C(job_cores), C(usable_cores).", type: dict, returned: always}
+        that the command may use, C(job_cores), C(usable_cores), C(cpus) (how many CPUs those are).", type: dict, returned: always}
     memory: {description: "C(swap_in_bytes), C(swap_out_bytes), C(swap_bytes_per_second), C(major_faults), C(minor_faults),
         C(peak_rss_bytes), C(host_available_min_bytes), C(oom_kills).", type: dict, returned: always}
     pressure: {description: "Share of the time in which something waited for C(cpu), C(io) and C(memory), as the kernel counts it.",
       type: dict, returned: always, sample: {"cpu": 0.02, "io": 0.31, "memory": 0.0}}
     network: {description: "C(interface) that received most, C(received_bytes_per_second), C(link_fraction).", type: dict, returned: always}
-    limiter: {description: "What held the GPUs back: C(thermal), C(power), C(swap), C(io_wait), C(host_cpu), C(network); null where
-        nothing stands out.", type: str, returned: always}
+    limiter: {description: "What held the GPUs back: C(thermal), C(power), C(swap), C(io_wait), C(host_cpu) (the command's own work), C(other_processes) (others
+        keep the CPUs busy), C(network); null where nothing stands out.", type: str, returned: always}
     series: {description: "C(interval_seconds), C(t) (seconds since the start), C(gpu) (by index C(memory_used_bytes) and
         C(utilization_fraction)), C(cpu_busy_fraction), C(iowait_fraction); at most 180 points.", type: dict, returned: always}
     sampler: {description: "C(interval_seconds), C(samples), C(cpu_seconds) and C(watch_cpu_seconds): what the probe itself cost.",
       type: dict, returned: always}
-    scaling: {description: "C(basis) and C(seconds) by number of GPUs.", type: dict, returned: with O(gpu_counts),
-      sample: {"basis": "step", "seconds": {"1": 1.02, "2": 1.05}}}
+    scaling: {description: "C(basis), and by number of GPUs C(seconds) and C(used_gpus) (how many of them the command used, null where that
+        isn't known).", type: dict, returned: with O(gpu_counts),
+      sample: {"basis": "step", "seconds": {"1": 1.02, "2": 1.05}, "used_gpus": {"1": 1, "2": 2}}}
     output_tail: {description: The end of the output., type: str, returned: where O(output_tail_bytes) is above 0}
     command: {description: "C(argv), C(chdir), C(environment), C(run_as).", type: dict, returned: with O(keep_command=true)}
     notes: {description: What a reader should know., type: list, elements: str, returned: always, sample: []}
@@ -305,15 +313,17 @@ def main():
     module = _Module(argument_spec=ARGUMENTS, supports_check_mode=True)
     importing.compile_once(importing.__package__)
     from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure.tame import tame
     known = {"machine_id": probe.machine_id(),
              "invocation": {"module_args": {name: value for name, value in module.params.items() if name not in _UNSAID}}}
     try:
         if module.check_mode:
-            module.exit_json(changed=False, plan=probe.plan(module.params), **known)
+            module.exit_json(changed=False, **tame(dict(known, plan=probe.plan(module.params))))
         answer = probe.measure(module.params)
     except probe.ProbeError as error:
-        module.fail_json(msg=str(error), **known)
-    module.exit_json(changed=False, **dict(known, **answer))
+        module.fail_json(**tame(dict(known, msg=str(error))))
+    # An answer with a number or a text that no JSON has would be taken for none at all, or could not be stored.
+    module.exit_json(changed=False, **tame(dict(known, **answer)))
 
 
 if __name__ == "__main__":

@@ -190,7 +190,9 @@ def stored_run(templar, loader, task_vars, args):
     """The folder of the stored run that is meant: the argument `run`, -e gpu_audit_run, the variable of the host at hand, the latest."""
     wanted = args.get("run") or extra_vars(loader).get("gpu_audit_run")
     wanted = template_one(templar, wanted) if wanted else template_each(templar, task_vars, ["gpu_audit_run"])[0].get("gpu_audit_run")
-    return run_directory.find_run(output_dir(templar, loader, task_vars, args.get("output_dir")), wanted or "latest")
+    from .run_reader import find_run
+
+    return find_run(output_dir(templar, loader, task_vars, args.get("output_dir")), wanted or "latest")
 
 
 def search_folders(loader, task_vars):

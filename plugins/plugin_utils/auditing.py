@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from . import causes, collecting, complaints, judge, messages, policy, policy_files, report, run_directory, run_pointer, verdict_table, waivers
+from . import causes, collecting, complaints, judge, messages, policy, policy_files, report, run_directory, run_pointer, run_reader, verdict_table, waivers
 from .report import json_report
 
 REPORT_FILE = "report.json"
@@ -35,8 +35,8 @@ def judge_stored(run, expected=(), overrides=None, finished=None, language=None,
     run itself. Raises RunDirectoryError where the run can't be read or the report can't be written.
     """
     overrides = overrides or {}
-    manifest, problems = run_directory.read_manifest(run)
-    names = run_directory.host_names(run, expected)
+    manifest, problems = run_reader.read_manifest(run)
+    names = run_reader.host_names(run, expected)
     problems += ["%s: no document of a host, left out" % stray for stray in names.strays]
     if finished is not None:
         manifest.update(finished=finished, partial=False)
@@ -68,7 +68,7 @@ def _check_overrides(run, names, overrides, policies):
     """RunDirectoryError where the rules given now can't be used: a typo must not replace a good report by a report of errors."""
     if not {"policy", "thresholds", "waivers"} & set(overrides):
         return
-    keys = {_policy_key(dict(run_directory.read_inputs(run, name), **overrides)) for name in names}
+    keys = {_policy_key(dict(run_reader.read_inputs(run, name), **overrides)) for name in names}
     for key in sorted(keys):
         found = policies.get(key)
         said = []
@@ -113,8 +113,8 @@ class _Policies:
 
 def _judge_one(run, name, overrides, policies, now, language):
     """One entry under `hosts`; whatever is wrong with this host's inputs or policy makes it an error, never a gap."""
-    inputs = run_directory.read_inputs(run, name)
-    document = run_directory.read_host(run, name)
+    inputs = run_reader.read_inputs(run, name)
+    document = run_reader.read_host(run, name)
     lost = not os.path.lexists(run_directory.inputs_path(run, name))
     if lost and "policy" not in overrides and document is not None and document["facts"] is not None:
         # The defaults would give a verdict that nobody asked for.
@@ -153,7 +153,7 @@ def _any_missing(run, names):
 
 
 def _last_moment(run, names, manifest):
-    moments = [(run_directory.read_host(run, name) or {}).get("collected_at") for name in names]
+    moments = [(run_reader.read_host(run, name) or {}).get("collected_at") for name in names]
     return max([moment for moment in moments if isinstance(moment, str)], default=manifest.get("started"))
 
 
@@ -171,8 +171,8 @@ def read_report(folder):
 
 def render_stored(run, judged, language, formats, with_documents=True, hide_serials=False):
     """Write the formats of a judged run beside its report.json: {format: path}. RunDirectoryError where they can't be written."""
-    documents = (lambda name: run_directory.read_host(run, name)) if with_documents else None
-    inputs = (lambda name: run_directory.read_inputs(run, name)) if with_documents else None
+    documents = (lambda name: run_reader.read_host(run, name)) if with_documents else None
+    inputs = (lambda name: run_reader.read_inputs(run, name)) if with_documents else None
     try:
         return report.render(judged.report, judged.folder, language, formats, documents, hide_serials, inputs)
     except OSError as error:

@@ -13,7 +13,7 @@ import zlib
 
 # What only some hosts need is imported where it is used: every audit imports this file, and Ansible keeps no bytecode of a collection.
 from . import run_directory
-from .words import NUMERIC_COMPARISONS
+from .words import LANGUAGES, NUMERIC_COMPARISONS
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
 INPUT_VARIABLES = {
@@ -267,11 +267,11 @@ def strange_waivers(waived, policy):
 
 def checked_settings(settings):
     """RUN_VARIABLES with formats as a tuple and switches as truth values. ValueError says which one is wrong and what it takes."""
-    from . import messages, report
+    from . import report
 
     language = settings["gpu_audit_language"]
-    if language not in messages.LANGUAGES:
-        raise ValueError("gpu_audit_language: %r is none of %s" % (language, ", ".join(messages.LANGUAGES)))
+    if language not in LANGUAGES:
+        raise ValueError("gpu_audit_language: %r is none of %s" % (language, ", ".join(LANGUAGES)))
     wanted = settings["gpu_audit_formats"]
     if isinstance(wanted, str):
         wanted = [part.strip() for part in wanted.split(",") if part.strip()]

@@ -162,6 +162,18 @@ TABLE = (
         "上次审计在生成报告前中断：现评判 {run}。若要评判再前一次：gpu_audit_run={other}",
     ),
     ("nothing was judged in this process; the gate goes by the stored run {run}", "本进程未做评判；准入检查以已保存的运行 {run} 为准"),
+    ("the measurements of {host} are left out: {error*}", "{host} 的测量均未采用：{error}"),
+    ("the measurements of {host} are left out: {error}", "{host} 的测量均未采用：{error}"),
+    (
+        "a measurement is left out, the host's document would be too large to be read: {measurement}",
+        "一项测量未采用，否则主机文档将大到无法读取：{measurement}",
+    ),
+    (
+        "{host}: a measurement is left out, the host's document would be too large to be read: {measurement}",
+        "{host}：一项测量未采用，否则主机文档将大到无法读取：{measurement}",
+    ),
+    ("no number that a file can hold: {number}", "不是文件可以保存的数值：{number}"),
+    ("nested too deeply", "嵌套过深"),
     ("measurement {file} of {host} is left out: {error*}", "{host} 的测量 {file} 未采用：{error}"),
     ("measurement {file} of {host} is left out: {error}", "{host} 的测量 {file} 未采用：{error}"),
     (

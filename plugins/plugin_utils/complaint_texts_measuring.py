@@ -15,12 +15,34 @@ TABLE = (
         "the host has been out of reach for {seconds} s ({error}). Measure again: a result that lies on the host by then is taken over",
         "主机已有 {seconds} 秒无法连接（{error}）。请重新测量：届时主机上已有的结果会被取回",
     ),
+    ("the host knows nothing of the job any more: {error*}", "主机上已没有该作业的记录：{error}"),
     ("the host knows nothing of the job any more: {error}", "主机上已没有该作业的记录：{error}"),
+    ("the job gives no result: {error*}", "该作业不会再有结果：{error}"),
+    (
+        "its answer found no room in {folder} on the host, where {free} are free now. Make room there, or set ansible_async_dir to a "
+        "folder with room",
+        "其应答在主机的 {folder} 中没有空间写入（现可用 {free}）。请在该处腾出空间，或将 ansible_async_dir 设为空间充足的目录",
+    ),
+    (
+        "its answer found no room in {folder} on the host. Make room there, or set ansible_async_dir to a folder with room",
+        "其应答在主机的 {folder} 中没有空间写入。请在该处腾出空间，或将 ansible_async_dir 设为空间充足的目录",
+    ),
+    (
+        "its process is gone from the host and left no answer: it was killed, or the host was restarted",
+        "其进程已不在主机上，也没有留下应答：可能被终止，或主机已重启",
+    ),
+    ("the job ended, and Ansible can't read its answer: {error}", "作业已结束，但 Ansible 无法读取其应答：{error}"),
+    ("the host's answer can't be kept: {error*}", "无法保存主机的应答：{error}"),
+    ("the host's answer can't be kept: {error}", "无法保存主机的应答：{error}"),
+    ("{host}: the job runs, but no later run can take its result over: {error*}", "{host}：作业正在运行，但之后的运行无法取回其结果：{error}"),
+    ("the job runs, but no later run can take its result over: {error*}", "作业正在运行，但之后的运行无法取回其结果：{error}"),
+    ("cannot write {path}: it is a folder; remove it", "无法写入 {path}：该处是目录；请将其删除"),
     ("no answer within {seconds} s", "{seconds} 秒内没有应答"),
     # --- where a storage test may write
     ("path must be absolute, not empty", "path 必须是绝对路径，不能为空"),
     ("path must be absolute, not {path}", "path 必须是绝对路径，而不是 {path}"),
     ("{path}: fio reads a name with $ in it as its own variable; give another directory", "{path}：fio 会把含 $ 的名称当作自己的变量；请换一个目录"),
+    ("path: {path} holds a NUL, which no name can; give a directory", "path：{path} 含有 NUL 字符，任何名称都不能含有它；请给出目录"),
     ("{path}: nothing is mounted there yet; mount it and measure again", "{path}：此处尚未挂载；请挂载后重新测量"),
     ("{path}: {error}; make the directory first, it is never made for you", "{path}：{error}；请先创建该目录，测试不会代为创建"),
     ("{path}: {error}; give a directory you may use", "{path}：{error}；请给出有权使用的目录"),
@@ -57,6 +79,10 @@ TABLE = (
         "{path}：可用 inode {free} 个；测试需要 {need}，并须保留 {reserve}。请减小 file_count，或换一个目录",
     ),
     (
+        "{room*}. Already there: {rest*}",
+        "{room}。目录中已有：{rest}",
+    ),
+    (
         "{path} lives in memory, of which {free} are available; the test needs {need} and may take half. Lower size_bytes",
         "{path} 位于内存中，可用内存 {free}；测试需要 {need}，而最多只能占用一半。请减小 size_bytes",
     ),
@@ -65,6 +91,9 @@ TABLE = (
     ("{name} must be at least {least}, not {value}", "{name} 不得小于 {least}，而不是 {value}"),
     ("{name} must be at most {most}, not {value}", "{name} 不得大于 {most}，而不是 {value}"),
     ("unknown job {name}; there are {names}", "没有测试 {name}；可用：{names}"),
+    ("{text} is no id of a job", "{text} 不是作业编号"),
+    # Ansible's own of a module's choices.
+    ("value of {name} must be one of: {choices}, got: {value}", "{name} 必须是下列之一：{choices}，而不是 {value}"),
     ("no jobs named; there are {names}", "没有指定测试；可用：{names}"),
     ("start_at lies {seconds} s ahead, at most {most} are waited for", "start_at 在 {seconds} 秒之后，最多等待 {most} 秒"),
     (
@@ -82,6 +111,7 @@ TABLE = (
     ("{program} --version ended with status {status}: it said nothing. {how*}", "{program} --version 以状态 {status} 结束，没有任何输出。{how}"),
     ("{program} --version ended with status {status}: {error}. {how*}", "{program} --version 以状态 {status} 结束：{error}。{how}"),
     ("there is no program {name} on the search path. {how*}", "搜索路径中没有程序 {name}。{how}"),
+    ("the fio named, {path}, holds a NUL, which no name can. {how*}", "所指定的 fio（{path}）含有 NUL 字符，任何名称都不能含有它。{how}"),
     ("the fio named, {path}, is a directory. Give the program in it", "所指定的 fio（{path}）是目录。请给出其中的程序"),
     ("the fio named, {path}, can't be executed by this user (uid {uid}). {how*}", "当前用户（uid {uid}）无权执行所指定的 fio（{path}）。{how}"),
     ("the fio named, {path}: {error}. {how*}", "所指定的 fio（{path}）：{error}。{how}"),
@@ -114,6 +144,7 @@ TABLE = (
     ("its files couldn't be removed: {path}", "无法删除其文件：{path}"),
     # --- what is said beside a storage test
     ("quick look: {rest*}", "快速初测：{rest}"),
+    ("{jobs} on {mount} ({type}, medium unknown)", "{jobs}，位于 {mount}（{type}，介质未知）"),
     ("{jobs} on {mount} ({type}, {kind*})", "{jobs}，位于 {mount}（{type}，{kind}）"),
     ("nvme", "NVMe"),
     ("ssd", "SSD"),
@@ -126,9 +157,22 @@ TABLE = (
     ("another storage test runs in this directory now ({name})", "此目录中正有另一个存储测试在运行（{name}）"),
     ("a test that was killed left {name} there; it is removed when this one runs", "此前被强制终止的测试在此遗留了 {name}；本次测试运行时会将其清除"),
     (
-        "{name} lies there: a test of another machine or container runs there now, or left it; remove it when none does",
-        "此处有 {name}：另一台机器或容器的测试正在此运行，或遗留了它；确认没有测试在运行后请将其删除",
+        "{name} lies there: a test of another machine, container or user runs there now, or left it; remove it when none does",
+        "此处有 {name}：另一台机器、容器或用户的测试正在此运行，或遗留了它；确认没有测试在运行后请将其删除",
     ),
+    (
+        "the directory was moved or unmounted while it was measured, and what the test wrote there is removed all the same",
+        "测试期间该目录被移动或卸载，测试写入其中的内容仍已清除",
+    ),
+    (
+        "another storage test ran in this directory at the same time ({name}): the figures are those of both together",
+        "同时有另一个存储测试在此目录中运行（{name}）：这些数值是两者合计的结果",
+    ),
+    (
+        "{job}: fio says {figure} {value}, which no storage can have; nothing is taken from it",
+        "{job}：fio 报告 {figure} 为 {value}，任何存储都不可能达到；相关数值一概不采用",
+    ),
+    ("{count} more of these were left out", "另有 {count} 条同类内容未列出"),
     ("couldn't be removed within {seconds} s: {path}; remove it by hand", "{seconds} 秒内未能删除：{path}；请手动删除"),
     ("{job} gave no result: {error*}", "{job} 没有结果：{error}"),
     ("{job} gave no result: {error}", "{job} 没有结果：{error}"),
@@ -150,9 +194,9 @@ TABLE = (
         "文件（{bytes}）小于内存（{memory}），读取内容中只有 {share} 来自设备：这是缓存的速度，不是磁盘的速度",
     ),
     (
-        "a test of another machine or container was in this directory at the same time, or left {name} there: where it ran, the figures "
-        "are those of both together",
-        "另一台机器或容器的测试同时在此目录中运行，或在此遗留了 {name}：若当时在运行，则这些数值是两者合计的结果",
+        "a test of another machine, container or user was in this directory at the same time, or left {name} there: where it ran, the "
+        "figures are those of both together",
+        "另一台机器、容器或用户的测试同时在此目录中运行，或在此遗留了 {name}：若当时在运行，则这些数值是两者合计的结果",
     ),
     ("what a test that was killed had left, {name}, was removed", "已清除此前被强制终止的测试遗留的 {name}"),
     (
@@ -189,13 +233,28 @@ TABLE = (
     ("{value} is not between {least} and {most}", "{value} 不在 {least} 与 {most} 之间"),
     ("{path} is not an absolute path", "{path} 不是绝对路径"),
     ("different numbers of GPUs are needed, such as [1, 2, 4]", "需要互不相同的 GPU 数量，例如 [1, 2, 4]"),
+    ("{pattern} is no regular expression: it is nested too deeply", "{pattern} 不是有效的正则表达式：嵌套过深"),
     ("{pattern} is no regular expression: {error}", "{pattern} 不是有效的正则表达式：{error}"),
     ("unknown group {name}; a group may be named {names}", "没有名为 {name} 的组；可用的组名：{names}"),
+    (
+        "{pattern} also matches an empty text, so that it would match everywhere: write it such that it has to find something, for example "
+        "with + instead of *",
+        "{pattern} 也能匹配空文本，因而处处都会匹配：请改写，使其必须匹配到内容，例如用 + 代替 *",
+    ),
     ("exactly one group must be named by its unit: {names}", "必须恰好有一个组以其单位命名：{names}"),
     (
         "the process that watched the command ended without an answer (killed?); the command was ended with it",
         "监视命令的进程未给出结果就已结束（被强制终止？）；命令也随之结束",
     ),
+    (
+        "the process that watched the command ended without an answer (killed?); {left*}",
+        "监视命令的进程未给出结果就已结束（被强制终止？）；{left}",
+    ),
+    (
+        "processes of another user that the probe may not end: {names}. End them by hand, or measure with become: true",
+        "属于其他用户、探测无权结束的进程：{names}。请手动结束，或设 become: true 后重新测量",
+    ),
+    ("processes of another user that the probe may not end: {names}. End them by hand", "属于其他用户、探测无权结束的进程：{names}。请手动结束"),
     (
         "the probe itself failed: no folder for temporary files can be made ({error}): free room in /tmp, or set TMPDIR",
         "探测本身失败：无法创建临时目录（{error}）：请在 /tmp 腾出空间，或设置 TMPDIR",
@@ -302,6 +361,22 @@ TABLE = (
     ("not run on {count} GPUs: {there*}", "未在 {count} 个 GPU 上运行：{there}"),
     ("no time on {count} GPU: {why*}", "{count} 个 GPU 没有时间：{why}"),
     ("no time on {count} GPUs: {why*}", "{count} 个 GPU 没有时间：{why}"),
+    (
+        "on {count} GPU the command used only {used}: its times say nothing of what more GPUs bring. Start one process for each GPU, such "
+        "as {words} with DistributedDataParallel",
+        "在 {count} 个 GPU 上运行时，命令只使用了 {used} 个：其耗时不能说明增加 GPU 的收益。请为每个 GPU 启动一个进程，例如 {words} 并使用 "
+        "DistributedDataParallel",
+    ),
+    (
+        "on {count} GPUs the command used only {used}: its times say nothing of what more GPUs bring. Start one process for each GPU, such "
+        "as {words} with DistributedDataParallel",
+        "在 {count} 个 GPU 上运行时，命令只使用了 {used} 个：其耗时不能说明增加 GPU 的收益。请为每个 GPU 启动一个进程，例如 {words} 并使用 "
+        "DistributedDataParallel",
+    ),
+    (
+        "whether the command used all of its GPUs isn't known: they were not sampled",
+        "命令是否使用了分配给它的所有 GPU 未知：未采样",
+    ),
     ("the command told none", "命令没有给出"),
     ("it ended as {outcome}", "结局为 {outcome}"),
     ("no NVIDIA driver library (libnvidia-ml.so.1) is installed on this host", "该主机未安装 NVIDIA 驱动库（libnvidia-ml.so.1）"),
@@ -367,5 +442,9 @@ TABLE = (
     (
         "{name} took more than {seconds} s for one line: no further line was compared with it. Write it without repetitions in repetitions",
         "{name} 处理一行就用了超过 {seconds} 秒：后续行不再与其匹配。请改写，避免嵌套重复",
+    ),
+    (
+        "{name} matched without taking a character, and such a match doesn't count: let it match what the line says",
+        "{name} 的匹配不含任何字符，这样的匹配不计入：请让它匹配该行的内容",
     ),
 )

@@ -36,6 +36,9 @@ _ANSWERS = {
     "absent.concurrency_not_tried": "answer.concurrency",
     "absent.concurrency_between": "answer.concurrency",
     "absent.transfer_failed": "answer.transfer_failed",
+    "absent.quick": "answer.quick",
+    "absent.too_short": "answer.too_short",
+    "absent.scaling_unused": "answer.scaling_unused",
     "absent.probe_ended": "answer.probe_ended",
     "absent.probe_ended.failed": "answer.probe_ended",
     "absent.probe_ended.signal": "answer.probe_ended",
@@ -44,8 +47,10 @@ _ANSWERS = {
     "absent.probe_ended.hang": "answer.probe_ended.hang",
     "absent.probe_ended.not_started": "answer.probe_ended.not_started",
 }
+# The check's own advice would be wrong where its figure was void.
+_ALWAYS_ANSWERED = ("absent.scaling_unused",)
 EVIDENCE_IN_MESSAGE = 4
-EVIDENCE_LIMIT = 8
+EVIDENCE_LIMIT = 10
 VALUE_LIMIT = 300
 
 
@@ -122,6 +127,9 @@ def judge(name, check, context):
         return _absent(
             name, check, {"status": "unknown", "reason": "absent.not_comparable", "params": {"value": str(metric["value"])[:80]}}, context
         )
+    hint = metric.get("tentative")
+    if hint and answers(check, context.leanings):
+        return _unanswered(name, check, metric, hint, context)
     return _finding(name, check, metric, level, context)
 
 
@@ -167,7 +175,21 @@ def _absent(name, check, absence, context):
         if absence["reason"] == "absent.driver_silent":
             finding["because"] = "gpu.driver_state"
         finding["advice"] = _answer(absence, language)
+    elif absence["reason"] in _ALWAYS_ANSWERED:
+        finding["advice"] = _answer(absence, language)
     return _with_waiver(finding, name, context)
+
+
+def _unanswered(name, check, metric, hint, context):
+    """The finding of a check that a metric's value is too weak to answer: unknown, with what was seen."""
+    definition = DEFINITIONS.get(check["metric"] or "")
+    evidence = list(metric["evidence"])[:EVIDENCE_LIMIT]
+    seen = {
+        "actual": show(metric["value"], definition["unit"] if definition else "", context.language),
+        "seen": measured_texts.told(check["metric"] or "", evidence, context.language) or "",
+    }
+    finding = _absent(name, check, {"status": "unknown", "reason": hint["reason"], "params": {**hint["params"], **seen}}, context)
+    return dict(finding, evidence=evidence)
 
 
 def _answer(absence, language):
@@ -224,6 +246,8 @@ def required_text(check, language, level="warn"):
 
 def _finding(name, check, metric, level, context):
     language, value, status = context.language, metric["value"], _status(check, level)
+    if metric.get("tentative") and status == "fail":
+        status = "warn"
     definition = DEFINITIONS.get(check["metric"] or "")
     unit = definition["unit"] if definition else ""
     finding = {"check": name, "status": status, "actual": rounded(value)}

@@ -14,7 +14,7 @@ from . import expected as expected_module, policy as policy_module, verdict as v
 from .metrics.measurements import SILENT
 from .metrics.registry import DEFINITIONS, amount, mapping, maps, text
 from .numbers import is_number
-from .words import CHECKLIST
+from .words import CHECKLIST, LANGUAGES
 
 SCHEMA = "trainops.gpu_audit/report/1"
 # Besides the metrics that the host's checks use: what the fleet is described by, and counts that only inform,
@@ -30,6 +30,11 @@ REPORT_WHEN_SOME = frozenset(
         "gpu.pcie_replays",
         "network.interface_errors",
         "network.port_errors",
+    )
+)
+# What was measured is told whatever it was: nothing read from a disk is a figure too.
+REPORT_MEASURED = frozenset(
+    (
         "network.upload_bytes_per_second",
         "network.download_bytes_per_second",
         "network.link_rtt_seconds",
@@ -56,7 +61,7 @@ def judge_host(document, inputs, policy, now, language, status_hint=None):
     could not be; now: the run's finished time (ISO 8601 text or datetime); language: en or zh; status_hint: the verdict of a host without a
     document (unreachable, error or not_tried, the default). Never raises on what a host or inventory says.
     """
-    language = language if language in messages.LANGUAGES else "en"
+    language = language if language in LANGUAGES else "en"
     inputs = inputs if isinstance(inputs, dict) else {}
     form, form_problems = workload.normalise(inputs.get("workload"))
     entry = _empty_entry(document, inputs, policy, form)
@@ -201,7 +206,12 @@ def _judge_checks(entry, derived, document, inputs, expected, form, policy, now,
     entry["metrics"] = {
         name: findings.rounded(found["value"])
         for name, found in sorted(derived["values"].items())
-        if name in used or name in REPORT_ALWAYS or name in REPORT_WHEN_SOME and found["value"] or _beside(name, derived)
+        if name in used
+        or name in REPORT_ALWAYS
+        or name in REPORT_MEASURED
+        or name in REPORT_WHEN_SOME
+        and found["value"]
+        or _beside(name, derived)
     }
     entry["absent"] = {
         name: messages.text(language, found["reason"], **found["params"])
@@ -321,7 +331,7 @@ def judge_run(hosts, policies, run, language):
 
     `policies`: {key: resolved policy}; `run`: run.json.
     """
-    language = language if language in messages.LANGUAGES else "en"
+    language = language if language in LANGUAGES else "en"
     entries = sorted(hosts, key=operator.itemgetter("name"))
     policies = {key: found for key, found in policies.items() if policy_module.is_resolved(found)}
     summary = {"hosts": len(entries)}

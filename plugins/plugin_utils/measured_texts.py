@@ -43,6 +43,9 @@ _PHRASES = {
     ("workload.data_side", "data_wait_fraction"): ("the job waited for data {v} of it", "作业 {v} 的时间在等数据", "fraction"),
     ("workload.data_side", "cpu_busy_fraction"): ("host CPU {v} busy", "主机 CPU 利用率 {v}", "fraction"),
     ("workload.data_side", "cpu_busiest_core_fraction"): ("~, its busiest core {v}", "~，最忙的核 {v}", "fraction"),
+    ("workload.data_side", "job_cores"): ("the job itself used {v} cores of it", "其中作业自身占 {v} 个核", "number"),
+    ("workload.unused_gpus", "utilization_mean_fraction"): ("{gpu}: utilisation {v}", "{gpu}：利用率 {v}", "fraction"),
+    ("", "other_probe"): ("also probed: {v}", "另外还探测了：{v}", ""),
     ("workload.data_side", "cpu_iowait_fraction"): ("I/O wait {v}", "I/O 等待 {v}", "fraction"),
     ("workload.data_side", "read_bytes_per_second"): ("the job read {v}", "作业读取 {v}", "bytes_per_second"),
     ("", "upload_bytes_per_second"): ("uploads run at {v}", "上传 {v}", "bytes_per_second"),
@@ -124,7 +127,7 @@ _WORDS = {
     "stalled": ("stood still", "传输停滞"),
     "local": ("fault of this host", "本机故障"),
 }
-_MEASURED = re.compile(_MODULES + r"(?:\.scaling)? (\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*((?: \([a-z0-9 ]+\))*)$")
+_MEASURED = re.compile(_MODULES + r"(?:\.scaling)? (\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*((?: \([a-z0-9 ]+\))*)(?: of (.+))?$")
 _UNTIMED = re.compile(_MODULES + r"\b")
 _DIFFERENCE = re.compile(r"(\w+) (\w+)")
 _SECONDS = re.compile(r"(?:too short: )?(\S+) s")
@@ -133,11 +136,13 @@ _CAPPED = re.compile(r"(.+): (thermal|power_brake|power_limit|power_limit_lowere
 _SCALED = re.compile(r"(\d+) GPU: (\S+) s, (\S+) x(?:, serial fraction (\S+))?")
 _LABELS = {
     "quick": ("a quick first look", "快速初测"),
+    "too short": ("over too soon", "时间过短"),
     "buffered": ("through the page cache (buffered)", "经页缓存（buffered）"),
     "peer": ("against the audit's own peer", "对端为审计自带服务"),
 }
 _HOSTS = ("{n} hosts at once", "{n} 台主机同时读取")
 _WHEN = ("Measured {day} {time} UTC{labels}.", "测于 {day} {time} UTC{labels}。")
+_COMMAND = (" with {command}", "，命令为 {command}")
 _CAPPED_TEXT = ("{gpu}: {word}, {v} of the time", "{gpu}：{word}，占 {v} 的时间")
 _SCALED_TEXT = ("{n} GPUs: {seconds}, {speedup} times as fast ({v} each)", "{n} 个 GPU：{seconds}，加速 {speedup} 倍（效率 {v}）")
 _SCALED_BASE = ("{n} GPU: {seconds}", "{n} 个 GPU：{seconds}")
@@ -171,9 +176,9 @@ def told(metric, evidence, language):
 
 
 def measured_at(source):
-    """(day, time, [labels]) of a piece of evidence that a measuring module gave, None for any other. Labels as they are stored."""
+    """(day, time, [labels], command or None) of a piece of evidence that a measuring module gave, None for any other. Labels as stored."""
     match = _MEASURED.match(source) if isinstance(source, str) else None
-    return (match[1], match[2], re.findall(r"\(([^)]*)\)", match[3])) if match else None
+    return (match[1], match[2], re.findall(r"\(([^)]*)\)", match[3]), match[4]) if match else None
 
 
 def label(word, language):
@@ -190,6 +195,8 @@ def _when(evidence, side):
         return ""
     labels = list(dict.fromkeys(word for entry in found for word in entry[2]))
     shown = "".join(("，" if side else ", ") + label(word, "zh" if side else "en") for word in labels)
+    command = next((entry[3] for entry in found if entry[3]), None)
+    shown += _COMMAND[side].format(command=command) if command else ""
     return _WHEN[side].format(day=found[0][0], time=found[0][1], labels=shown)
 
 

@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import os
 import re
 import secrets
+import tempfile
 
 from ..module_utils.measure.http_errors import endpoint
-from . import complaints, run_directory, secret_options
+from . import complaints, measurement_store, run_directory, secret_options
 from .measurement_store import MEASUREMENT_SCHEMA
 from .measuring_texts import figure, text, word
 from .numbers import format_value
@@ -45,12 +47,23 @@ class Vanished(JobError):
     """The host knows nothing of the job any more."""
 
 
+def unreadable(words):
+    """The JobError of an answer that Ansible can't read, whatever often it is asked for; `words` are Ansible's own."""
+    return JobError("the job ended, and Ansible can't read its answer: %s" % words)
+
+
 # ------------------------------------------------------------------ waiting
 
 
 def time_limit(seconds):
     """Seconds after which the host's own watchdog ends a job that announced `seconds`."""
     return int(seconds * SPARE_FACTOR) + SPARE_SECONDS
+
+
+def latest(started, limit):
+    """When a job that was started then has ended at the latest: "2026-11-30 12:05 UTC"."""
+    moment = datetime.datetime.strptime(started, "%Y-%m-%dT%H:%M:%SZ") + datetime.timedelta(seconds=limit)
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def wait(poll, limit, grace, clock, sleep, say):
@@ -146,13 +159,40 @@ def kept_options(arguments):
 
 
 def target_of(arguments):
-    """What was measured: the path of a storage test, the endpoint of a server and which way data moves, the program of a workload."""
+    """What was measured: the path of a storage test; the endpoint of a server and which way data moves; of a workload its program, script or
+    module, and folder: "python3 train.py (/srv)".
+    """
     if arguments.get("path"):
         return str(arguments["path"])
     if arguments.get("url"):
         where = endpoint(arguments["url"])
         return "%s (%s)" % (where, arguments["direction"]) if arguments.get("direction") else where
-    return _program(arguments.get("argv"))
+    program = _program(arguments.get("argv"))
+    if program is None:
+        return None
+    words = [program, *_script(program, arguments["argv"] if isinstance(arguments["argv"], list) else [])]
+    folder = str(arguments.get("chdir") or "/").rstrip("/")
+    return " ".join(words) + (" (%s)" % folder if folder else "")
+
+
+# Nothing else of a command is repeated: any other word of it may be a secret.
+_SCRIPT = re.compile(r"[\w./+~-]{1,100}\.(?:py|pyc|sh|bash|pl|rb|jl|r|R|lua|js|jar)")
+_MODULE = re.compile(r"[A-Za-z_][\w.]{0,99}")
+_RUNS_MODULES = re.compile(r"(?:python|pypy)[\d.]*|torchrun|accelerate|deepspeed")
+_SECRET = re.compile(r"pass|secret|token|key|auth|cred", re.IGNORECASE)
+
+
+def _script(program, argv):
+    """What tells two commands of one program apart: `-m` and its module, and the first word that looks like a script's name."""
+    words, found = [str(part) for part in argv], []
+    for before, argument in zip(words, words[1:]):
+        if argument in ("-c", "-e"):
+            break
+        if before == "-m" and not found and _RUNS_MODULES.fullmatch(program) and _MODULE.fullmatch(argument):
+            found += ["-m", argument]
+        elif _SCRIPT.fullmatch(argument) and not (before.startswith("-") and _SECRET.search(before)):
+            return [*found, argument]
+    return found
 
 
 def _program(argv):
@@ -172,6 +212,10 @@ def _told(key, value, language):
     """One figure of a summary; an empty text for one that isn't there."""
     units = {"_bytes_per_second": "bytes_per_second", "_seconds": "seconds", "_fraction": "fraction"}
     ending = next((ending for ending in units if ("_" + key).endswith(ending)), "")
+    if isinstance(value, dict):
+        # What each part of a test gave instead of a figure.
+        value = ["%s gave no result: %s" % pair for pair in sorted(value.items())]
+        return text(language, "semicolon").join(complaints.say(entry, language) for entry in value)
     if isinstance(value, list):
         said = text(language, "semicolon").join(complaints.say(entry, language) for entry in value)
         value = run_directory.shorten(said, 1000) or None
@@ -232,21 +276,47 @@ def folder_of(output_dir, name):
 
 
 def store(output_dir, measurement):
-    """Write a measurement as a file of its own, whole or not at all; gives its path. RunDirectoryError where that can't be done."""
+    """Write a measurement as a file of its own, whole or not at all; gives its path.
+
+    RunDirectoryError where that can't be done, InvalidDocument for one that no audit could read.
+    """
+    raw = measurement_store.to_json(measurement)
     folder = _made(folder_of(output_dir, measurement["name"]))
     stamp = re.sub(r"[-:]", "", measurement["finished"])
     path = os.path.join(folder, "%s-%s-%s.json" % (measurement["module"].rpartition(".")[2], stamp, secrets.token_hex(3)))
-    run_directory.write_json(path, measurement)
+    run_directory.write_bytes(path, raw)
     return path
+
+
+def try_keeping(output_dir, name, module, arguments, checking=False):
+    """RunDirectoryError where no note of a job, and so no result, could be kept. When only `checking`, nothing stays."""
+    path = _pending_path(output_dir, name, module, target_of(arguments))
+    folder = os.path.dirname(path)
+    if os.path.isdir(path):
+        raise run_directory.RunDirectoryError("cannot write %s: it is a folder; remove it" % path)
+    if not checking:
+        _made(folder)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".try-", dir=folder) as stream:
+            stream.write(bytes(1024))
+            stream.flush()
+    except OSError as error:
+        raise _not_made(os.path.dirname(path), error) from error
+
+
+def _not_made(folder, error):
+    return run_directory.RunDirectoryError(
+        "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (folder, error.strerror or error)
+    )
 
 
 def _made(folder):
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise run_directory.RunDirectoryError(
-            "cannot make %s: %s. Set gpu_audit_output_dir to a folder that you may write to." % (folder, error.strerror or error)
-        ) from error
+        raise _not_made(folder, error) from error
     return folder
 
 

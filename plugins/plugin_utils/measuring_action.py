@@ -9,18 +9,38 @@ A measuring module `x` needs plugins/modules/x.py (in check mode it gives `plan`
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from . import alarm, ansible_edge, collecting, complaints, measuring, measuring_texts, run_directory, run_pointer, variable_names
-from . import secret_options
-from .edge_action import EdgeAction
+from . import (
+    alarm,
+    ansible_edge,
+    collecting,
+    complaints,
+    job_look,
+    measuring,
+    measuring_end,
+    measuring_texts,
+    run_directory,
+    run_pointer,
+    secret_options,
+    variable_names,
+    workload,
+)
+from .edge_action import LANGUAGE, EdgeAction
 from .verdict_table import clean
+from .words import LANGUAGES
 
 # A busy host may take long to start Python.
 POLL_SECONDS = 60
+# For telling a host after Ctrl-C that it is to end a test.
+END_SECONDS = 20
 GRACE_VARIABLE = "gpu_audit_measurement_grace_seconds"
+# When a job that says nothing is looked for on its host, first and then again.
+LOOK_SECONDS = (10, 30)
 
 
 class MeasuringAction(EdgeAction):
@@ -29,6 +49,8 @@ class MeasuringAction(EdgeAction):
     MODULE = ""
     # Numbers of the result that the task's own result repeats, for a debug line or a condition.
     SUMMARY = ()
+    # Options that may be text such as "150 KB", as in the workload form: the module gets bytes.
+    SIZES = ()
     _spoken = "en"
 
     _requires_connection = True
@@ -36,14 +58,17 @@ class MeasuringAction(EdgeAction):
     def answer(self, task_vars):
         """A small result: where the measurement lies and its main figures. Never `changed`: what was written on the host is gone again."""
         name = ansible_edge.plain(task_vars["inventory_hostname"])
-        self._spoken = self.language(task_vars)
+        self._spoken = self._checked_language(task_vars)
         for sentence in variable_names.unknown(task_vars):
             self.warn(sentence, task_vars)
+        self._size_options()
         arguments = ansible_edge.plain(dict(self._task.args))
         target = measuring.target_of(arguments)
         begun = run_pointer.current(ansible_edge.process_tmp())
         output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
         grace = self._grace(task_vars)
+        # Before anything runs on the host: what can't be kept here would run there in vain.
+        measuring.try_keeping(output_dir, name, self.MODULE, arguments, self._task.check_mode)
         planned = self._planned(task_vars)
         if planned.get("failed") or planned.get("skipped"):
             # A refusal says nothing about the machine: it is told, and no measurement.
@@ -59,8 +84,28 @@ class MeasuringAction(EdgeAction):
         note = self._start(limit, plan["seconds"], task_vars)
         if "jid" not in note:
             return note
-        measuring.remember(output_dir, name, self.MODULE, arguments, note)
+        try:
+            measuring.remember(output_dir, name, self.MODULE, arguments, note)
+        except run_directory.RunDirectoryError as error:
+            self.warn("%s: the job runs, but no later run can take its result over: %s" % (name, error), task_vars)
         return self._fetched(name, output_dir, arguments, note, planned, limit, grace, task_vars)
+
+    def _checked_language(self, task_vars):
+        """The language to speak; ValueError where the variable is none, which its role can't say in words of ours."""
+        given = ansible_edge.template_each(self._templar, task_vars, [LANGUAGE])[0].get(LANGUAGE)
+        if given and given not in LANGUAGES:
+            raise ValueError("%s: %r is none of %s" % (LANGUAGE, given, ", ".join(LANGUAGES)))
+        return self.language(task_vars)
+
+    def _size_options(self):
+        """SIZES as bytes; ValueError for text that is no size."""
+        for key in self.SIZES:
+            value = ansible_edge.plain(self._task.args.get(key))
+            if isinstance(value, str):
+                size = workload.parse_size(value)
+                if size is None:
+                    raise ValueError('%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value))
+                self._task.args[key] = size
 
     def _grace(self, task_vars):
         values, problems = ansible_edge.template_each(self._templar, task_vars, [GRACE_VARIABLE])
@@ -110,7 +155,7 @@ class MeasuringAction(EdgeAction):
 
     def _poll(self, jid, task_vars, mode="status"):
         """The result of a job; None while it runs. Lost where the host can't be reached, JobError where the job isn't known there."""
-        asked = {"jid": jid, "mode": mode, "_async_dir": self.get_shell_option("async_dir", default="~/.ansible_async")}
+        asked = {"jid": jid, "mode": mode, "_async_dir": self._async_dir()}
         try:
             # A session that died without a word (a link that is down, a NAT that forgot) would hold the poll for many minutes.
             with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
@@ -122,19 +167,68 @@ class MeasuringAction(EdgeAction):
             self._drop_session()
             raise measuring.Lost(ansible_edge.words(error)) from error
         except AnsibleError as error:
+            if "deserialize" in str(error):
+                raise measuring.unreadable(ansible_edge.words(error)) from error
             raise measuring.Lost(ansible_edge.words(error)) from error
         if answer.get("unreachable"):
             raise measuring.Lost(collecting.failure(answer)[1])
         if mode == "cleanup":
             return answer
         if answer.get("failed") and not {"started", "finished", "ansible_job_id"} & set(answer):
-            # Not the job's answer: asking for it failed.
+            # Not the job's answer: asking for it failed, or it came and is no JSON that Ansible takes.
+            if str(answer.get("module_stdout")).strip()[:1] + str(answer.get("module_stdout")).strip()[-1:] == "{}":
+                raise measuring.unreadable(collecting.own_words(answer.get("msg")))
             raise measuring.Lost(collecting.failure(answer)[1])
         if answer.get("failed") and "could not find job" in str(answer.get("msg")):
-            raise measuring.Vanished("the host knows nothing of the job any more: %s" % answer.get("msg"))
+            found = self._look(jid, vanished=True)
+            words = job_look.why(found, self._async_dir()) if found["unwritten"] else answer.get("msg")
+            raise measuring.Vanished("the host knows nothing of the job any more: %s" % words)
         # A module's own `started` looks to async_status like that of a job which runs.
         ended = answer.get("finished") or answer.get("failed") or "measurement" in answer
         return answer if ended else None
+
+    def _async_dir(self):
+        return self.get_shell_option("async_dir", default="~/.ansible_async")
+
+    def _watched(self, jid, task_vars):
+        """A poll for `measuring.wait` that also ends where the job's process is gone, which Ansible's job file doesn't say."""
+        first, later = LOOK_SECONDS
+        due = time.monotonic() + first
+
+        def poll():
+            nonlocal due
+            answer = self._poll(jid, task_vars)
+            if answer is not None or time.monotonic() < due:
+                return answer
+            due = time.monotonic() + later
+            found = self._look(jid)
+            # It may have ended since it was asked.
+            answer = self._poll(jid, task_vars) if found["gone"] else None
+            if answer is None and found["gone"]:
+                raise measuring.JobError("the job gives no result: %s" % job_look.why(found, self._async_dir()))
+            return answer
+
+        return poll
+
+    def _look(self, jid, vanished=False):
+        """What `job_look.seen` tells of a job's process; an answer that never comes tells nothing. `vanished`: it has no file any more."""
+        wanted = job_look.script(jid, self._async_dir())
+        output = self._shell_output(wanted) if wanted else None
+        found = job_look.seen(output)
+        if found["unwritten"] and (found["gone"] or vanished):
+            self._shell_output(job_look.removal(jid, self._async_dir()))
+        return found
+
+    def _shell_output(self, command):
+        """What a command printed on the host; None where the host can't be asked now."""
+        try:
+            with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
+                return self._low_level_execute_command(command).get("stdout")
+        except (alarm.HostTimeout, AnsibleConnectionFailure):
+            self._drop_session()
+        except AnsibleError:
+            pass
+        return None
 
     def _drop_session(self):
         """End a kept session that may be dead, so that the next poll makes a new one."""
@@ -164,30 +258,80 @@ class MeasuringAction(EdgeAction):
             self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=took, limit=most, lost=words))
 
         try:
-            answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
+            with measuring_end.Watch() as watch:
+                try:
+                    answer = measuring.wait(self._watched(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
+                except measuring_end.Interrupted as error:
+                    watch.tell(self._interrupted(error.number, name, output_dir, arguments, note, limit))
+                    raise
+        except measuring_end.Interrupted as error:
+            # Once more, now as Ansible's worker meets it.
+            os.kill(os.getpid(), error.number)
+            return self._failed("interrupted")
         except measuring.JobError as error:
             if earlier and isinstance(error, measuring.Vanished):
                 raise
             if error.kept:
                 return self._failed(error)
             answer = {"failed": True, "msg": str(error)}
-        kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
+        try:
+            # What was ended on purpose is no measurement, and no failure of one.
+            ended = note.get("ended") is True
+            kept = {"failed": True} if ended else self._kept(name, output_dir, arguments, answer, planned, note["started"])
+        except run_directory.RunDirectoryError:
+            # It lies on the host as before, for a run that can keep it.
+            raise
+        except Exception as error:  # pylint: disable=broad-except
+            # Whatever it is, the same answer would end every later run in the same way.
+            answer = {"failed": True, "msg": "the host's answer can't be kept: %s" % (error or error.__class__.__name__)}
+            kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
         measuring.forget(output_dir, name, self.MODULE, arguments)
         # The result is safe here; what is left on the host is a file of some kilobytes.
-        with contextlib.suppress(measuring.Lost):
+        with contextlib.suppress(measuring.Lost, measuring.JobError):
             self._poll(note["jid"], task_vars, "cleanup")
         return kept
+
+    def _interrupted(self, number, name, output_dir, arguments, note, limit):
+        """The line that says what becomes of the test: Ctrl-C ends it on the host; a controller that is shut down lets it go on."""
+        why = self._text("interrupted_not_asked")
+        if number == signal.SIGINT:
+            why = self._end(note["jid"])
+        if why is None:
+            with contextlib.suppress(run_directory.RunDirectoryError):
+                measuring.remember(output_dir, name, self.MODULE, arguments, {**note, "ended": True})
+            said = self._text("interrupted_ended")
+        else:
+            until, command = measuring.latest(note["started"], limit), measuring_end.by_hand(self.MODULE)
+            said = self._text("interrupted_goes_on", why=why, until=until, command=command)
+        return clean(self._text("line", host=name, module=self.MODULE, said=said), 4000)
+
+    def _end(self, jid):
+        """None where the host ended the module of a job; else why not."""
+        try:
+            with alarm.Alarm(0 if self._task.timeout else END_SECONDS):
+                answer = self._low_level_execute_command(measuring_end.script(self.MODULE, jid))
+        except alarm.HostTimeout:
+            return self._text("interrupted_no_answer", seconds=END_SECONDS)
+        except (AnsibleError, OSError, ValueError) as error:
+            return complaints.say(ansible_edge.words(error), self._spoken)
+        if "ended" in answer.get("stdout", "").split():
+            return None
+        return collecting.tail(answer.get("stderr", "")) or self._text("interrupted_not_found")
 
     def _kept(self, name, output_dir, arguments, answer, planned, started):
         if answer.get("failed"):
             answer = dict(answer, msg=collecting.failure(answer)[1])
         measurement = measuring.document(name, self.MODULE, arguments, answer, started, run_directory.now(), planned)
+        result = measurement.get("result", {})
+        summary = {key: result[key] for key in self.SUMMARY if key in result}
+        figures = measuring.told(summary, self._spoken)
         path = measuring.store(output_dir, measurement)
-        kept = {"measurement_file": path, "target": measurement["target"], "finished": measurement["finished"]}
+        kept = {"measurement_file": path, "target": measurement["target"], "finished_at": measurement["finished"]}
         if "error" in measurement:
-            return dict(kept, **self._failed(measurement["error"]))
-        summary = {key: measurement["result"][key] for key in self.SUMMARY if key in measurement["result"]}
-        self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=path))
+            failed = self._failed(measurement["error"])
+            # `failed` is what a play may overrule; `error` stays.
+            return dict(kept, error=failed["msg"], **failed)
+        self._line(name, self._text("kept", figures=figures, path=path))
         return dict(kept, summary=summary, msg=self._text("measured", path=path))
 
     def _full_name(self):

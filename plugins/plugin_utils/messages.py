@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from .messages_network import TABLE as _NETWORK
 
-LANGUAGES = ("en", "zh")
-
 TABLE = {
     # --- why a metric has no value
     # ----------------------------------------------------------------------------------------------
@@ -37,6 +35,10 @@ TABLE = {
     "absent.scaling_unusable": (
         "{source} has no usable seconds for two or more numbers of GPUs.",
         "{source} 中没有至少两种 GPU 数的可用耗时。",
+    ),
+    "absent.scaling_unused": (
+        "On {gpus} GPUs the probed command used only {used}: its times say nothing of what more GPUs bring.",
+        "在 {gpus} 个 GPU 上运行时，被探测的命令只使用了 {used} 个：其耗时不能说明增加 GPU 的收益。",
     ),
     "absent.no_such_gpu": ("No GPU of this host is of the kind that is judged here.", "该主机没有此项检查所针对的 GPU。"),
     "absent.no_data_centre_gpu": ("No data-centre board in this host: ECC is a choice there.", "该主机没有数据中心板卡：ECC 可自行选择。"),
@@ -100,42 +102,42 @@ TABLE = {
         "表单未说明样本在磁盘上的形态（dataset_layout、dataset_file_bytes、dataset_file_count）。",
     ),
     "absent.not_started": (
-        "The command of the last {module} could not be started, so it shows nothing of this.",
-        "最近一次 {module} 的命令未能启动，无法据此判断。",
+        "The command of the last {module} ({command}) could not be started, so it shows nothing of this.",
+        "最近一次 {module} 的命令（{command}）未能启动，无法据此判断。",
     ),
     "absent.probe_ended": (
-        "The command of the last {module} ended as {outcome} and no iteration of it was counted, so what it used by then isn't known to "
+        "The command of the last {module} ({command}) ended as {outcome} and no iteration of it was counted, so what it used by then isn't known to "
         "be what the job needs.",
-        "最近一次 {module} 的命令以 {outcome} 结束，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+        "最近一次 {module} 的命令（{command}）以 {outcome} 结束，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.failed": (
-        "The probed command failed with exit code {exit_code} and no iteration of it was counted, so what it used by then isn't known to "
-        "be what the job needs.",
-        "被探测的命令以退出码 {exit_code} 失败，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+        "The probed command ({command}) failed with exit code {exit_code} and no iteration of it was counted, so what it used by then isn't "
+        "known to be what the job needs.",
+        "被探测的命令（{command}）以退出码 {exit_code} 失败，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.signal": (
-        "The probed command was ended by {signal} and no iteration of it was counted, so what it used by then isn't known to be what the "
-        "job needs.",
-        "被探测的命令被信号 {signal} 终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+        "The probed command ({command}) was ended by {signal} and no iteration of it was counted, so what it used by then isn't known to be "
+        "what the job needs.",
+        "被探测的命令（{command}）被信号 {signal} 终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.oom_host": (
-        "The kernel ended the probed command because the host's memory ran out, before any iteration was counted, so what it used by then "
+        "The kernel ended the probed command ({command}) because the host's memory ran out, before any iteration was counted, so what it used by then "
         "isn't known to be what the job needs.",
-        "主机内存耗尽，内核终止了被探测的命令，此前未计到任何迭代，因此其用量不能视为该作业的需求。",
+        "主机内存耗尽，内核终止了被探测的命令（{command}），此前未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.timeout": (
-        "The probed command was ended at its time limit and no iteration of it was counted, so what it used by then isn't known to be what "
-        "the job needs.",
-        "被探测的命令到达时间上限后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+        "The probed command ({command}) was ended at its time limit and no iteration of it was counted, so what it used by then isn't known "
+        "to be what the job needs.",
+        "被探测的命令（{command}）到达时间上限后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.hang": (
-        "The probed command stood still and was ended; no iteration of it was counted, so what it used by then isn't known to be what the "
-        "job needs.",
-        "被探测的命令停滞后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
+        "The probed command ({command}) stood still and was ended; no iteration of it was counted, so what it used by then isn't known to be "
+        "what the job needs.",
+        "被探测的命令（{command}）停滞后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.not_started": (
-        "The probed command could not be started, so nothing was measured: {error}.",
-        "被探测的命令未能启动，因此没有任何测量结果：{error}。",
+        "The probed command ({command}) could not be started, so nothing was measured: {error}.",
+        "被探测的命令（{command}）未能启动，因此没有任何测量结果：{error}。",
     ),
     "absent.reservation": (
         "reservation: {framework} reserves VRAM on purpose and told no peak of its own",
@@ -145,11 +147,24 @@ TABLE = {
     "absent.expression_failed": ("The expression of this check failed: {error}", "此检查的表达式执行失败：{error}"),
     "absent.expression_empty": ("The expression of this check gave no value.", "此检查的表达式没有给出值。"),
     "absent.not_comparable": ("The value {value} can't be compared with the limit.", "值 {value} 无法与限值比较。"),
+    "absent.quick": (
+        "A quick look ({job}) says {actual}; a quick look doesn't answer. {seen}",
+        "快速初测（{job}）得到 {actual}；快速初测不能作为结论。{seen}",
+    ),
+    "absent.too_short": (
+        "The test ({job}) says {actual}, but it was over too soon to answer. {seen}",
+        "测试（{job}）得到 {actual}，但时间过短，不能作为结论。{seen}",
+    ),
     # --- what would answer it
     # ---------------------------------------------------------------------------------------------------
     "answer.measure": (
         "Measure it (docs/measurements.md).",
         "请实测（docs/measurements.md）。",
+    ),
+    "answer.quick": ("Measure in full, without measure_storage_quick.", "请去掉 measure_storage_quick 完整测量。"),
+    "answer.too_short": (
+        "Measure in full; storage that is done with that within seconds needs a larger measure_storage_size_bytes (docs/storage.md).",
+        "请完整测量；若存储在几秒内就能完成，请调大 measure_storage_size_bytes（docs/storage.md）。",
     ),
     "answer.form": ("Fill in gpu_audit_workload.", "请补全 gpu_audit_workload。"),
     "answer.tool": (
@@ -168,6 +183,13 @@ TABLE = {
         "让命令给出自身的峰值（PyTorch：torch.cuda.max_memory_allocated；JAX：memory_stats()['peak_bytes_in_use']；"
         "TensorFlow：get_memory_info()['peak']），或在探测时关闭预留（XLA_PYTHON_CLIENT_PREALLOCATE=false、"
         "TF_FORCE_GPU_ALLOW_GROWTH=true）。vLLM 的其余部分是 KV 缓存：应改看并发能力。",
+    ),
+    "answer.scaling_unused": (
+        "Start one process for each GPU, such as [torchrun, --nproc_per_node=gpu, train.py] with DistributedDataParallel (accelerate launch, "
+        "deepspeed and mpirun do it too): `python train.py` alone uses one GPU. GPU_AUDIT_GPU_COUNT has the number of GPUs of each run. "
+        "Then probe again.",
+        "请为每个 GPU 启动一个进程，例如 [torchrun, --nproc_per_node=gpu, train.py] 并使用 DistributedDataParallel（也可用 accelerate launch、"
+        "deepspeed 或 mpirun）：单独执行 `python train.py` 只会使用一个 GPU。每次运行的 GPU 数量见环境变量 GPU_AUDIT_GPU_COUNT。然后重新探测。",
     ),
     "answer.cached": (
         "Measure again with more bytes than the host has RAM, or with direct reads.",
@@ -223,9 +245,17 @@ TABLE = {
         "super-linear: suspect caches or a cold first run on the fewest GPUs, and measure that one again",
         "超线性：疑似缓存影响，或最少 GPU 的首次运行未预热；请重测该基准",
     ),
+    "finding.gpus_unseen": (
+        "whether the command used every GPU that it was given isn't known (they were not sampled): see that it did before relying on it",
+        "命令是否使用了分配给它的所有 GPU 未知（未采样）：作为依据前请先确认",
+    ),
     "finding.quick": (
         "from a quick first look; measure in full before relying on it",
         "来自快速初测，作为依据前请完整测量",
+    ),
+    "finding.too_short": (
+        "from a test that was over too soon; measure in full before relying on it",
+        "来自时间过短的测试，作为依据前请完整测量",
     ),
     "finding.buffered": (
         "measured through the page cache (buffered)",
@@ -297,6 +327,11 @@ TABLE = {
         "work on each sample small; "
         "else give the job more cores.",
         "数据加载受限于 CPU。有空闲核时增加加载进程，把解码移到 GPU 或提前完成，减少每个样本的处理；否则为作业分配更多核。",
+    ),
+    "advice.data_side.other_processes": (
+        "The host's CPUs are busy, but not with this job: end or move what else runs there (top, ps), or set CPUs aside for the job, and "
+        "probe again. If the waiting stays, the loader waits for something else than the CPU.",
+        "主机 CPU 繁忙，但并非被该作业占用：结束或迁走其他进程（用 top、ps 查看），或为作业预留 CPU，再重新探测。若等待依旧，则数据加载等待的并不是 CPU。",
     ),
     "advice.data_side.io_wait": (
         "The job waits for the storage. Cache the data set on local NVMe or in RAM, pack small files into shards, prefetch more; "
@@ -385,6 +420,7 @@ TABLE = {
     "word.later": ("after some iterations", "若干次迭代之后"),
     "word.reservation": ("reserving VRAM on purpose", "有意预留显存时"),
     "word.host_cpu": ("the host's CPU", "主机 CPU"),
+    "word.other_processes": ("other processes on the host's CPUs", "占用主机 CPU 的其他进程"),
     "word.io_wait": ("waiting for storage", "等待存储"),
     "word.network_link": ("the network", "网络"),
     "word.timed_out": ("ran into the time limit", "达到时间上限"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from . import complaints, plan_texts, vram, vram_boards, vram_fields, vram_rules, workload
 from .numbers import format_bytes, format_fraction, format_number
 from .plan_show import lines, markdown
+from .words import LANGUAGES
 
 __all__ = ("SCHEMA", "complaint", "lines", "make", "markdown")
 
@@ -23,7 +24,7 @@ def make(model, form=None, language="en"):
     Without the three base figures `sized` is false and nothing else is said than which are missing; where a part can't be known `sized`
     is false, `missing` names the fields and `at_least_bytes` is a lower bound. PlanError for input that is wrong.
     """
-    language = language if language in plan_texts.LANGUAGES else "en"
+    language = language if language in LANGUAGES else "en"
     fields, normalised = vram_rules.read(model, form)
     plan = {
         "schema": SCHEMA,
@@ -144,6 +145,10 @@ def _notes(plan, values):
         notes.append(("note.unsharded", {}))
     if values["pipeline_parallel"] > 1 and values["kind"] != "inference":
         notes.append(("note.pipeline", {}))
+    if "boards" in values:
+        names = ", ".join(board["name"] for board in plan["boards"])
+        key = "note.boards" if len(plan["boards"]) > 1 else "note.board"
+        notes.append((key, {"names": names, "count": len(plan["boards"]), "example": plan["boards"][0]["key"]}))
     notes.append(("note.margin", {"target": format_fraction(values["target_fraction"])}))
     return notes
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from .messages import sentence
 
-LANGUAGES = ("en", "zh")
-
 TABLE = {
     "title": ("VRAM plan", "显存规划"),
     "base_missing": (
@@ -121,6 +119,11 @@ TABLE = {
         "Pipeline stages keep as many micro-batches as there are stages: activations don't shrink with them.",
         "流水线首级同时保留与级数相同的微批次，激活不会随级数减少。",
     ),
+    "note.boards": (
+        "boards looks at {count}: {names}. A key of the catalogue names one alone: boards: {example}.",
+        "boards 匹配到 {count} 种：{names}。若只需其中一种，请使用目录中的键：boards: {example}。",
+    ),
+    "note.board": ("boards looks at one: {names} ({example}).", "boards 只匹配到一种：{names}（{example}）。"),
     "note.margin": (
         "An estimate, good to about a quarter: measure the peak with workload_probe on the machine. {target} leaves room for longer "
         "inputs and fragments.",

@@ -98,7 +98,9 @@ def policy_once(process_tmp, key, load, run=None):
 
 def add_policy(run, key, policy):
     """Record a resolved policy in run.json; the caller holds the lock."""
-    manifest, problems = run_directory.read_manifest(run)
+    from . import run_reader
+
+    manifest, problems = run_reader.read_manifest(run)
     if problems:
         raise run_directory.RunDirectoryError("%s: %s" % (run, "; ".join(problems)))
     manifest["policies"][key] = policy

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from .words import shown
 
-# epoch: the same whole work each time, so more GPUs should take less time. step: each GPU has its own share, so a step should take as long.
+# epoch: the same whole work each time, so more GPUs should take less time. step: each GPU has a batch of its own, so that a step on n GPUs
+# is n times the samples and should take as long: the speed-up is in samples per second.
 BASES = ("epoch", "step")
 # No time or rate lies outside; quotients of such ones are finite.
 _SMALLEST, _LARGEST = 1e-12, 10**100

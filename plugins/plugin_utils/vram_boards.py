@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from . import vram, vram_rules
-from .metrics.catalogue import boards, plain_name
+from .metrics.catalogue import boards, shown_name
 
 MIB = 2**20
 MOST_GPUS = 1024
@@ -64,7 +64,7 @@ def fitting(values):
             continue
         entry = {
             "key": board["key"],
-            "name": plain_name(board["names"][0]),
+            "name": shown_name(board),
             "class": board["class"],
             "memory_bytes": board["memory_mib"] * MIB if board["memory_mib"] else None,
             "fits": None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from . import workload
-from .metrics.catalogue import boards, plain_name
+from .metrics.catalogue import boards, plain_name, shown_name
 from .numbers import is_number, is_whole
 from .words import nearest, shown
 
@@ -220,8 +220,9 @@ MODEL_SPEC = {
     ),
     "boards": _field(
         "boards",
-        'Boards to look at, a name or a list: every board whose name has those words ("H100", "RTX 4090"). Default: all.',
-        "要比较的板卡，名称或列表：名称含有这些词的板卡（“H100”、“RTX 4090”）。默认全部。",
+        'Boards to look at, a name or a list: every board whose name has those words ("H100", "RTX 4090"); "h100-sxm5-80gb", a key of the '
+        "catalogue gpus.yml, is that one alone. The plan says which were looked at. Default: all.",
+        "要比较的板卡，名称或列表：名称含有这些词的板卡（“H100”、“RTX 4090”）；目录 gpus.yml 中的键（“h100-sxm5-80gb”）只对应一种。方案会列出所比较的板卡。默认全部。",
     ),
 }
 
@@ -321,7 +322,8 @@ def _boards(value):
     wanted = [value] if isinstance(value, str) else value
     if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) and name.strip() for name in wanted):
         return None, "boards must be a name or a list of names, such as H100, not %s" % shown(value)
-    names, found = {plain_name(name): board["key"] for board in boards() for name in [board["key"], *board["names"]]}, []
+    names = {plain_name(name): board["key"] for board in boards() for name in [board["key"], *board["names"], shown_name(board)]}
+    found = []
     for name in wanted:
         asked = plain_name(name).lower().split()
         keys = [key for full, key in names.items() if set(asked) <= set(full.lower().replace("-", " ").split()) | {full.lower()}]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 
+LANGUAGES = ("en", "zh")
 CHECKLIST = ("vram", "compute", "memory", "storage", "network")
 ITEMS = CHECKLIST + ("health", "software", "power", "cost", "utilisation")
 # These judge spending or code, not the machine.

@@ -26,6 +26,7 @@ def main():
     with open(os.path.join(FOLDER, "runs-" + NAME), "a") as stream:
         stream.write("run\\n")
     time.sleep(module.params["seconds"])
+    exec(LAST)
     if path.endswith("broken"):
         module.fail_json(msg=FAILURE, started="2026-11-30T12:00:00Z", **who)
     module.exit_json(changed=False, measurement=RESULT, started="2026-11-30T12:00:00Z", **who)
@@ -80,12 +81,13 @@ class MeasuringSite(Site):
         plugins.mkdir()
         (plugins / "flaky.py").write_text("FOLDER = %r\n%s" % (str(folder), FLAKY))
 
-    def stand_in(self, name, result, refusal="refused is no directory", failure="the disk broke"):
+    def stand_in(self, name, result, refusal="refused is no directory", failure="the disk broke", last=""):
+        """`last`: what the module does before it answers."""
         path = self.modules / (name + ".py")
         if path.is_symlink():
             path.unlink()
-        known = (str(self.folder), name, result, self.machine_id, refusal, failure)
-        head = "FOLDER, NAME, RESULT, MACHINE_ID, REFUSAL, FAILURE = %r, %r, %r, %r, %r, %r\n" % known
+        known = (str(self.folder), name, result, self.machine_id, refusal, failure, last)
+        head = "inf = float('inf')\nFOLDER, NAME, RESULT, MACHINE_ID, REFUSAL, FAILURE, LAST = %r, %r, %r, %r, %r, %r, %r\n" % known
         path.write_text("#!/usr/bin/python\n" + head + MODULE)
 
     def environment(self, **more):

@@ -45,7 +45,8 @@ def variables(path: str, **options) -> dict:
 HOSTS = {
     "good": {"base": "trixie", "disk_mib": 128, "vars": variables("/data", jobs=ALL_JOBS)},
     "old": {"base": "bullseye", "disk_mib": 128, "vars": variables("/data")},
-    "throttled": {"disk_mib": 128, "vars": variables("/data")},
+    # So many that they take seconds: what is over at once is no answer.
+    "throttled": {"disk_mib": 128, "vars": variables("/data", file_count=2000)},
     "memory": {"vars": variables("/dev/shm")},
     "overlay": {"vars": variables("/srv")},
     "tight": {"disk_mib": 32, "vars": variables("/data", size_bytes="32 MiB")},
@@ -196,7 +197,7 @@ def test_the_report_names_what_is_slow(measured):
     assert done.code == 0, done.out[-3000:]
     hosts = done.hosts()
     slow = findings(hosts["throttled"], "fail")
-    assert "storage.read_headroom_ratio" in slow or "storage.small_file_headroom_ratio" in slow, findings(hosts["throttled"])
+    assert "storage.read_headroom_ratio" in slow, findings(hosts["throttled"])
     assert hosts["throttled"]["metrics"]["storage.small_file_bytes_per_second"] < 2e6
     assert "storage.read_headroom_ratio" not in findings(hosts["good"], "fail")
     # Memory is never sold as a disk.

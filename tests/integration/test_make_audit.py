@@ -113,6 +113,26 @@ def test_a_stored_run_is_judged_again(user):
     assert after["run"]["id"] == before["run"]["id"]
 
 
+@pytest.mark.parametrize(("language", "words"), [("en", "Set measure_storage_path"), ("zh", "测量存储请设 measure_storage_path")])
+def test_measuring_without_a_setting_says_what_to_set(user, language, words):
+    done = user.make("measure", "LANGUAGE=" + language)
+    assert done.returncode == 0 and words in done.stdout and "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_measuring_in_check_mode_announces_and_says_what_is_missing(user):
+    done = user.make("measure", "EXTRA=--check -e '{\"measure_storage_path\": \"/nowhere of mine\"}'")
+    assert done.returncode == 2 and "/nowhere of mine" in done.stdout and "make the directory first" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_plan_is_made_without_an_inventory_and_without_a_warning(user):
+    (user.checkout / "model.yml").write_text(
+        "gpu_audit_workload: {kind: training, input_sample_bytes: 32 KiB, batch_size: 1, hours_per_day: 20}\n"
+        "gpu_audit_model: {parameters: 8.03B, layers: 32, hidden_size: 4096, heads: 32, sequence_length: 4096, sharding: fsdp, gpus: 8}\n")
+    done = user.make("plan", "EXTRA=-e @model.yml")
+    assert done.returncode == 0 and "boards" in done.stdout and "WARNING" not in done.stdout + done.stderr, done.stdout + done.stderr
+    assert "显存" in user.make("plan", "EXTRA=-e @model.yml", "LANGUAGE=zh").stdout
+
+
 @pytest.mark.parametrize(("argument", "words"), [
     ("INVENTORY=gone.yml", "INVENTORY: no such file or folder: gone.yml"),
     ("LANGUAGE=french", "LANGUAGE: 'french' is none of en, zh"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import json
 import pathlib
+import re
 import sys
 
 import pytest
@@ -36,13 +37,16 @@ HOSTS = {
     "exits": (["--mode", "fail"], {}),
     "late": (["--steps", "1000"], {"probe_workload_timeout_seconds": 3}),
     "reserves": (["--mode", "reserve", "--peak", "0.97"], {"probe_workload_reserves": "vllm"}),
+    # `python train.py` where torchrun is wanted: four GPUs, one of them used.
+    "alone": (["--steps", "5"], {"probe_workload_gpu_counts": [1, 2, 4]}),
 }
+GPUS = {"alone": 4}
 FORM = {"kind": "training", "input_sample_bytes": 150000, "batch_size": 8, "hours_per_day": 20}
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Eight hosts probed and audited in one play."""
+    """Nine hosts probed and audited in one play."""
     made = Site(tmp_path_factory.mktemp("measured"))
     hosts = {}
     for name, (words, variables) in HOSTS.items():
@@ -52,7 +56,7 @@ def site(tmp_path_factory):
             (folder / "data" / str(number)).write_bytes(b"x" * 100000)
         lab = probing.Lab(folder)
         # What the driver keeps for itself is left out of both sides: with none, fractions are of the whole.
-        lab.scenario(reserved=0)
+        lab.scenario(count=GPUS.get(name, 1), reserved=0)
         argv = [sys.executable, str(probing.WORKLOAD), "--live", str(lab.live), "--total", str(probing.TOTAL)]
         argv += ["--data", str(folder / "data")]
         hosts[name] = dict(LOCAL, scenario=str(folder / "scenario.conf"), probe_workload_argv=[*argv, *words], **variables)
@@ -116,6 +120,27 @@ def test_waiting_for_data_is_seen(site):
     assert finding(site, "p79", "workload.data_wait_fraction")["status"] == "pass"
 
 
+def test_gpus_that_were_never_used_are_no_scaling(site):
+    found = finding(site, "alone", "scaling.efficiency_fraction")
+    said = found.get("message") or host(site, "alone")["absent"]["scaling.efficiency_fraction"]
+    assert found["status"] == "unknown" and "On 2 GPUs the probed command used only 1" in said and "torchrun" in found["advice"]
+    assert finding(site, "alone", "workload.unused_gpus")["status"] == "warn" and finding(site, "alone", "workload.unused_gpus")["actual"] == 3
+    assert "on 2 GPUs the command used only 1: its times say nothing" in site.output_text
+    assert "On 2 GPUs the probed command used only 1" in (site.latest / "report.html").read_text()
+    assert finding(site, "p79", "workload.unused_gpus")["status"] == "pass"
+
+
+@pytest.mark.parametrize("more", [[], ["--check"]])
+def test_a_command_that_is_not_there_is_refused_and_nothing_is_kept(site, more):
+    before = sorted(site.output.glob("measurements/*/*"))
+    site.own_play(PLAY % "trainops.gpu_audit.probe_workload")
+    for wrong, words in (({"probe_workload_argv": ["/no/such/program"]}, "the command /no/such/program isn't there"),
+                         ({"probe_workload_chdir": "/no/folder"}, "chdir: /no/folder isn't there")):
+        done = site.play("own.yml", "--limit", "p79", "-e", json.dumps(wrong), *more)
+        assert done.returncode != 0 and words in done.stdout, done.stdout
+    assert sorted(site.output.glob("measurements/*/*")) == before
+
+
 def test_the_report_closes_with_the_record(site):
     page = (site.latest / "report.html").read_text()
     assert page.count("Closing record") == len(HOSTS) and "VRAM in use over time" in page and "GPU utilisation over time" in page
@@ -123,7 +148,7 @@ def test_the_report_closes_with_the_record(site):
 
 
 def test_it_was_announced_and_no_argument_was_kept(site):
-    assert "p79: workload_probe in python" in site.output_text
+    assert re.search(r"p79: workload_probe of python\S* \S*workload\.py: at most", site.output_text)
     for path in site.output.glob("measurements/*/*.json"):
         if not path.name.startswith("."):
             assert "--peak" not in path.read_text()

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -57,7 +59,7 @@ class Killed:
             return self.pending() and any(self.data.glob("*/dataset_read/*"))
         return self.pending() and not any(self.data.iterdir()) and self.had_files
 
-    def kill(self, number, moment):
+    def kill(self, number, moment, terminal=False):
         self.had_files = False
         key, _sign, value = self.mark.partition("=")
         with open(self.said, "w") as out:
@@ -68,13 +70,23 @@ class Killed:
             assert run.poll() is None and time.monotonic() < until, self.said.read_text()
             self.had_files = self.had_files or any(self.data.iterdir())
             time.sleep(0.01)
+        if terminal:
+            # As a terminal does: to all that share its session, the workers only where they do (up to 2.18).
+            os.killpg(run.pid, number)
         # Its workers have sessions of their own.
-        for pid in {run.pid, *self.programs("ansible-playboo")}:
+        for pid in () if terminal else {run.pid, *self.programs("ansible-playboo")}:
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 pass
         assert run.wait(30)
+
+    def told(self):
+        """What was said, the worker's last line with it: the playbook's process may be gone before."""
+        until = time.monotonic() + 30
+        while "interrupted" not in self.said.read_text() and time.monotonic() < until:
+            time.sleep(0.1)
+        return " ".join(self.said.read_text().split())
 
     def empty(self, seconds=60):
         until = time.monotonic() + seconds
@@ -118,3 +130,32 @@ def test_a_job_that_nobody_remembers_is_met_and_told(tmp_path):
     assert "another storage test runs in this directory now" in said and "both would measure each other" in said, done.stdout
     assert killed.empty(), killed.programs()
     assert killed.site.play("measure").returncode == 0
+
+
+def test_ctrl_c_ends_the_test_on_the_host_and_says_so(tmp_path):
+    killed = Killed(tmp_path, 15)
+    killed.kill(signal.SIGINT, "measuring", terminal=True)
+    said = killed.told()
+    assert "a: storage_benchmark: interrupted: the test was ended on the host and removes what it wrote there" in said, said
+    assert killed.empty(15), killed.programs()
+    # No failure of a test that somebody ended on purpose is kept, and the next run measures.
+    (killed.site.folder / "fio").write_text('#!/bin/sh\nexec %s "$@"\n' % shutil.which("fio"))
+    done = killed.site.play("measure")
+    assert done.returncode == 0 and len(killed.kept()) == 1 and not killed.pending(), done.stdout
+    assert "SIGTERM" not in killed.kept()[0].read_text()
+    jobs = killed.site.folder / "home" / ".ansible_async"
+    assert not jobs.exists() or not any(jobs.iterdir())
+
+
+def test_a_controller_that_is_shut_down_says_that_the_test_goes_on_and_how_to_end_it(tmp_path):
+    killed = Killed(tmp_path, 15)
+    killed.kill(signal.SIGTERM, "measuring")
+    said = killed.told()
+    assert "interrupted: the test goes on on the host, until 20" in said and "UTC at the latest" in said and "takes its result over" in said, said
+    command = re.search(r"run there: pkill -TERM (-o -f '[^']+')", said).group(1)
+    assert any(killed.data.iterdir()) and killed.programs()
+    # This machine may run other measurements: only ours is ended, of those that the command would find the oldest.
+    found = subprocess.run(["sh", "-c", "pgrep " + command.removeprefix("-o ")], stdout=subprocess.PIPE, text=True, check=True).stdout
+    ours = [int(pid) for pid in found.split() if int(pid) in killed.programs()]
+    os.kill(min(ours, key=lambda pid: int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])), signal.SIGTERM)
+    assert killed.empty(15), killed.programs()

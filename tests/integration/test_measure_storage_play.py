@@ -43,6 +43,7 @@ def test_measured_then_judged(site):
     if kept["result"]["cached"]:
         assert "storage.read_bytes_per_second" not in entry["metrics"]
     assert entry["metrics"]["storage.checkpoint_write_bytes_per_second"] > 0 and found["storage.checkpoint_stall_fraction"]["status"] == "pass"
+    assert "quick first look" in found["storage.checkpoint_stall_fraction"]["message"]
     assert found["storage.benchmark_differences"]["status"] == "warn" and "quick" in found["storage.benchmark_differences"]["message"]
     page = (site.latest / "report.html").read_text()
     assert "storage_benchmark" in page and "Closing record" in page
@@ -58,8 +59,36 @@ def test_a_directory_that_is_not_there_fails_the_play_and_is_kept_as_nothing(sit
     (site.folder / "data").rmdir()
     done = site.play("measure")
     assert done.returncode == 2 and str(site.folder / "data") in done.stdout, done.stdout
+    # In the recap's way of counting: failed once, nothing ignored.
+    assert done.stdout.count("make the directory first") <= 2 and "ignored=0" in done.stdout, done.stdout
     assert not list(site.output.glob("measurements/a/*.json"))
     assert site.play("audit").returncode == 0
+
+
+@pytest.mark.parametrize("language, jobs, words", [
+    ("en", [], "no jobs named; there are dataset_read"), ("en", ["mixd"], "unknown job mixd; there are dataset_read"),
+    ("zh", ["mixd"], "没有测试 mixd；可用：dataset_read"), ("zh", [], "没有指定测试"),
+])
+def test_jobs_that_are_none_are_refused_in_one_sentence(site, language, jobs, words):
+    settings = json.dumps({"measure_storage_jobs": jobs, "gpu_audit_language": language})
+    done = site.play("measure", "-e", settings, ANSIBLE_STDOUT_CALLBACK="trainops.gpu_audit.progress")
+    assert done.returncode == 2 and done.stdout.count(words) == 1, done.stdout
+    assert "argument_spec" not in done.stdout and not list(site.output.glob("measurements/a/*.json"))
+
+
+@pytest.mark.parametrize("language, words", [("en", "random read IOPS"), ("zh", "随机读 IOPS")])
+def test_each_job_has_its_figure_on_the_console(site, language, words):
+    done = site.play("measure", "-e", json.dumps({"measure_storage_jobs": ["mixed", "random_read"], "gpu_audit_language": language}))
+    read, write = ("mixed: read", "mixed: write") if language == "en" else ("混合负载读取", "混合负载写入")
+    assert done.returncode == 0 and all(word in done.stdout for word in (words, read, write)), done.stdout
+    # Each of them is in the result that the next audit takes, beside what an earlier test gave.
+    assert site.play("measure").returncode == 0 and site.play("audit").returncode == 0
+    assert site.report()["hosts"][0]["metrics"]["storage.checkpoint_write_bytes_per_second"] > 0
+
+
+def test_a_language_that_is_none_is_refused(site):
+    done = site.play("measure", "-e", "gpu_audit_language=de", "--check")
+    assert done.returncode == 2 and "gpu_audit_language: 'de' is none of en, zh" in done.stdout, done.stdout
 
 
 def test_memory_is_called_memory_on_the_console_and_answers_nothing(site):

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 import pathlib
 import signal
@@ -96,12 +99,98 @@ def test_a_controller_that_dies_loses_nothing_the_next_run_takes_the_result_over
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         until(lambda: list(site.output.glob("measurements/a/.pending*")))
         for pid in tree(run.pid):
-            os.kill(pid, signal.SIGKILL)
+            # Some end with those above them.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     assert site.measurements() == []
     done = site.play("own.yml")
     assert done.returncode == 0 and '"resumed": true' in done.stdout, done.stdout
     assert site.runs_of("storage_benchmark") == 1 and [kept["result"] for _file, kept in site.measurements()] == [RESULT]
     assert site.play("own.yml").returncode == 0 and site.runs_of("storage_benchmark") == 2
+
+
+def deep(levels):
+    return {"a": deep(levels - 1)} if levels else {}
+
+
+@pytest.mark.parametrize("result, why", [
+    ({"read_bytes_per_second": float("inf")}, "no number that a file can hold: result.read_bytes_per_second (inf)"),
+    ({"options": deep(80)}, "nested too deeply")])
+def test_an_answer_that_cannot_be_kept_is_a_failure_and_spoils_no_later_one(site, result, why):
+    site.inventory({"a": dict(LOCAL, target="/data")}, {"gpu_audit_language": "zh"})
+    site.stand_in("storage_benchmark", result)
+    done = site.play("own.yml")
+    ((_file, kept),) = site.measurements()
+    assert done.returncode == 2 and "无法保存主机的应答" in done.stdout, done.stdout
+    assert kept["error"].startswith("the host's answer can't be kept: ") and why in kept["error"] and kept["machine_id"] == site.machine_id
+    assert not list(site.output.glob("measurements/a/.*")) and jobs_left(site) == []
+    site.stand_in("storage_benchmark", RESULT)
+    assert site.play("own.yml").returncode == 0 and [kept.get("result") for _file, kept in site.measurements()][-1] == RESULT
+
+
+def test_an_answer_that_ansible_cannot_read_is_waited_for_no_longer(site):
+    site.inventory({"a": dict(LOCAL, target="/data")})
+    site.stand_in("storage_benchmark", {"framework": "\udc80x"})
+    done = site.play("own.yml")
+    ((_file, kept),) = site.measurements()
+    assert not list(site.output.glob("measurements/a/.*")) and jobs_left(site) == []
+    # Older versions take it.
+    if "error" in kept:
+        assert done.returncode == 2 and "out of reach" not in done.stdout, done.stdout
+        assert "the job ended, and Ansible can't read its answer: Refusing to deserialize" in kept["error"]
+    else:
+        assert kept["result"]["framework"] == "?x"
+
+
+def place(site, kind):
+    """An output folder where nothing can be kept."""
+    if kind == "no folder":
+        return "/proc/gpu-audit-no-such"
+    key = hashlib.sha256(b"storage_benchmark\n/data").hexdigest()[:16]
+    os.makedirs(site.output / "measurements" / "a" / (".pending-storage_benchmark-%s.json" % key))
+    return str(site.output)
+
+
+@pytest.mark.parametrize("kind", ["no folder", "a folder for the note"])
+@pytest.mark.parametrize("arguments", [(), ("--check",)])
+def test_nothing_runs_on_a_host_whose_result_could_not_be_kept(site, kind, arguments):
+    site.inventory({"a": dict(LOCAL, target="/data")}, {"gpu_audit_output_dir": place(site, kind)})
+    done = site.play("own.yml", *arguments)
+    assert done.returncode == 2 and ("cannot make /proc/" in done.stdout or "it is a folder" in done.stdout), done.stdout
+    assert site.runs_of("storage_benchmark") == 0 and jobs_left(site) == []
+
+
+KILLED = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"
+# As on a full disk: the wrapper can't write its answer to the end.
+FULL = "import os, resource, signal\nresource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (0, 0))"
+
+
+@pytest.mark.parametrize("last, why", [(KILLED, "its process is gone from the host and left no answer"), (FULL, "its answer found no room in")])
+def test_a_job_whose_process_is_gone_is_not_waited_for(site, last, why):
+    site.inventory({"a": dict(LOCAL, target="/data", seconds=500)})
+    site.stand_in("storage_benchmark", RESULT, last=last)
+    module = site.modules / "storage_benchmark.py"
+    module.write_text(module.read_text().replace('time.sleep(module.params["seconds"])', "time.sleep(1)"))
+    done = site.play("own.yml")
+    ((_file, kept),) = site.measurements()
+    assert done.returncode == 2 and "the job gives no result: " + why in kept["error"], done.stdout
+    assert jobs_left(site) == [] and not list(site.output.glob("measurements/a/.*"))
+
+
+@pytest.mark.parametrize("language, words", [("en", ("the test goes on on the host", "Connection timed out: no route to host")), ("zh", ("主机上的测试仍在继续",))])
+def test_ctrl_c_while_the_host_is_out_of_reach_says_that_the_test_goes_on(site, language, words):
+    site.inventory({"a": {"ansible_connection": "flaky", "target": "/data", "seconds": 6}}, {"gpu_audit_language": language})
+    with subprocess.Popen(site.command("own.yml"), cwd=site.folder, env=site.environment(), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
+        until(lambda: list(site.output.glob("measurements/a/.pending*")))
+        (site.folder / "away").touch()
+        until((site.folder / "missed").exists)
+        os.killpg(run.pid, signal.SIGINT)
+        output = run.communicate(timeout=60)[0]
+    assert all(word in output for word in (*words, "pkill -TERM -o -f")), output
+    (site.folder / "away").unlink()
+    done = site.play("own.yml")
+    assert done.returncode == 0 and '"resumed": true' in done.stdout and site.runs_of("storage_benchmark") == 1, done.stdout
 
 
 def tree(pid):
@@ -120,11 +209,60 @@ def until(holds, seconds=30):
         time.sleep(0.1)
 
 
+def put(site, name, target, result):
+    folder = site.output / "measurements" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    (folder / ("storage_benchmark-%s.json" % target.strip("/"))).write_text(json.dumps({
+        "schema": "trainops.gpu_audit/measurement/1", "name": name, "machine_id": site.machine_id, "gpu_uuids": [], "module": "storage_benchmark",
+        "target": target, "options": {}, "started": moment, "finished": moment, "result": result}))
+
+
+def test_measurements_that_cannot_be_taken_cost_the_host_nothing_else(site):
+    if site.machine_id is None:
+        pytest.skip("this machine has no machine-id")
+    site.inventory({"a": LOCAL, "b": LOCAL})
+    for number in range(3):
+        put(site, "a", "/large%d" % number, dict(RESULT, more=["x" * 4000] * 950))
+    put(site, "a", "/deep", {"options": deep(60)})
+    put(site, "a", "/huge", {"more": ["x" * 4000] * 2300})
+    put(site, "a", "/good", RESULT)
+    (site.output / "measurements" / "b").write_text("")
+    said = " ".join(site.play("audit").stdout.split())
+    assert "measurement storage_benchmark-deep.json of a is left out: not a document: nested too deeply" in said, said
+    assert "measurement storage_benchmark-huge.json of a is left out: too large: " in said
+    assert said.count("a: a measurement is left out, the host's document would be too large to be read: storage_benchmark, /large") == 1
+    assert "the measurements of b are left out: %s: cannot be read: Not a directory" % (site.output / "measurements" / "b") in said
+    assert site.document("a")["facts"] and len(site.document("a")["measurements"]) == 3 and site.document("b")["facts"]
+    assert {"target": "/good"}.items() <= min(site.document("a")["measurements"], key=lambda taken: taken["target"]).items()
+
+
 def test_the_playbook_without_anything_to_measure_says_what_to_set(site):
     site.inventory({"a": LOCAL})
     done = site.play("measure")
     assert done.returncode == 0 and "Set measure_storage_path" in done.stdout, done.stdout
     assert site.runs_of("storage_benchmark") == 0 and site.measurements() == []
+
+
+@pytest.mark.parametrize("variables, said", [
+    ({"measure_storage_path": "{{ data_dir }}"}, "'data_dir' is undefined"),
+    ({"measure_storage_path": "/data", "probe_workload_argv": "{{ train_cmd }}"}, "'train_cmd' is undefined"),
+    ({"measure_storage_path": "/data", "gpu_audit_workload": [1]}, "gpu_audit_workload is no mapping"),
+    ({"probe_workload_argv": 5}, "probe_workload_argv is no list of words"), ({"probe_workload_argv": 0}, "probe_workload_argv is no list of words"),
+    ({"probe_workload_argv": ["true"], "probe_workload_environment": "TOKEN=hunter2"}, "probe_workload_environment is no mapping")])
+def test_a_setting_that_cannot_be_meant_so_ends_the_play_before_anything_is_measured(site, variables, said):
+    site.inventory({"a": LOCAL}, variables)
+    done = site.play("measure")
+    assert done.returncode == 2 and said in done.stdout, done.stdout
+    assert site.runs_of("storage_benchmark") == site.runs_of("workload_probe") == 0
+    assert "hunter2" not in done.stdout and "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize("variables", [{"measure_storage_path": "{{ none_here }}", "none_here": ""}, {"measure_storage_path": None, "probe_workload_argv": None}])
+def test_what_is_set_to_nothing_is_not_set(site, variables):
+    site.inventory({"a": LOCAL}, variables)
+    done = site.play("measure")
+    assert done.returncode == 0 and "Set measure_storage_path" in done.stdout, done.stdout
 
 
 def test_a_misspelt_variable_is_told_also_where_nothing_is_measured_for_it(site):

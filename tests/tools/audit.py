@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`make audit`, `gate`, `rejudge`, `wheelhouse` and `venv`: from a bare checkout to a report.
+"""`make audit`, `gate`, `measure`, `plan`, `rejudge`, `wheelhouse` and `venv`: from a bare checkout to a report.
 
 The variables of the make command come as GPU_AUDIT_MAKE_<NAME> in the environment, so that no shell ever parses a path or a name.
 """
@@ -19,7 +19,7 @@ import sys
 import environment
 from environment import ToolError, say
 
-PLAYBOOKS = ("audit", "gate", "rejudge")
+PLAYBOOKS = ("audit", "gate", "rejudge", "measure", "plan")
 LANGUAGES = ("en", "zh")
 GATES = ("fail", "unproven", "warn")
 PREFIX = "GPU_AUDIT_MAKE_"
@@ -33,6 +33,10 @@ WITHOUT_EFFECT = {
     ("rejudge", "LIMIT"): "a stored run is judged as a whole",
     ("rejudge", "FORKS"): "no host is contacted",
     ("rejudge", "GATE"): "make gate refuses hosts",
+    ("measure", "POLICY"): "an audit judges what was measured",
+    ("measure", "RUN"): "a measurement belongs to no run",
+    ("measure", "GATE"): "make gate refuses hosts",
+    **{("plan", name): "no host is contacted and nothing is judged" for name in ("INVENTORY", "LIMIT", "POLICY", "OUT", "RUN", "FORKS", "GATE")},
 }
 
 
@@ -112,7 +116,8 @@ def playbook_arguments(playbook, variables):
         if "{{" in variables.get(name, "") or "{%" in variables.get(name, ""):
             raise ToolError("%s: Ansible would take this for a template: %s" % (name, variables[name]))
 
-    arguments = ["-i", inventory_argument(variables.get("INVENTORY"))]
+    # A plan needs no inventory, and Ansible warns where it has none.
+    arguments = ["-i", "localhost," if playbook == "plan" else inventory_argument(variables.get("INVENTORY"))]
     if "LIMIT" in variables:
         arguments += ["--limit", variables["LIMIT"]]
     if "FORKS" in variables:
@@ -205,7 +210,7 @@ def main(arguments):
         if command == "venv":
             say("%s is ready" % controller_environment(variables))
             return 0
-        raise ToolError("usage: audit.py audit|gate|rejudge|wheelhouse|venv")
+        raise ToolError("usage: audit.py audit|gate|measure|plan|rejudge|wheelhouse|venv")
     except ToolError as error:
         print("make %s: %s" % (command, error), file=sys.stderr)
     except OSError as error:

@@ -59,12 +59,13 @@ def metrics_page():
         "|---|---|",
         "| `workload_probe` | `gpus`: list of `{uuid, index, mig_uuid, memory_total_bytes, memory_reserved_bytes, "
         "memory_used_peak_bytes, memory_other_bytes, idle_fraction, utilization_mean_fraction, utilization_p10_fraction, "
-        "utilization_p90_fraction, utilization_encoder_peak_fraction, clock_event_seconds: {name: s}}`; with MIG one entry an instance, "
-        "with `mig_uuid`; `outcome`, `exit_code`, `signal`, `iterations`, `duration_seconds`, `epoch_seconds`, `iteration_seconds: {mean}`, "
-        "`samples_per_second`, `data_wait_fraction`, `read_bytes_per_second`, `reservation`, `framework_peak_bytes`, `limiter`, "
-        "`cpu`: `{busy_fraction, busiest_core_fraction, iowait_fraction}`, `memory`: `{swap_in_bytes, swap_out_bytes, peak_rss_bytes}`, "
+        "utilization_p90_fraction, utilization_encoder_peak_fraction, in_use, "
+        "clock_event_seconds: {name: s}}`; with MIG one entry an instance, "
+        "with `mig_uuid`; `outcome`, `window`, `exit_code`, `signal`, `iterations`, `duration_seconds`, `epoch_seconds`, `iteration_seconds: {mean}`, "
+        "`samples_per_second`, `data_wait_fraction`, `read_bytes_per_second`, `read_call_bytes`, `reservation`, `framework_peak_bytes`, `limiter`, "
+        "`cpu`: `{busy_fraction, busiest_core_fraction, iowait_fraction, job_cores}`, `memory`: `{swap_in_bytes, swap_out_bytes, peak_rss_bytes}`, "
         "`out_of_memory`: `{at_start, line}`, `series`: `{t, gpu: {index: {memory_used_bytes, utilization_fraction}}}`; `scaling`: `{seconds: {GPUs: s}, "
-        "basis: epoch or step}` |",
+        "basis: epoch or step, used_gpus: {GPUs: how many of them were used}}` |",
         "| `storage_benchmark` | `read_bytes_per_second`, `small_file_bytes_per_second`, `checkpoint_write_bytes_per_second`, `cached`, "
         "`quick`, `hosts_at_once`, `shared`: `{alone_bytes_per_second, together_bytes_per_second}`, `file_system`: `{kind, mount_point}`, "
         "`jobs`: `{name: {buffered_label, block_size_bytes, file_size_bytes, file_count, engine}}`; its `target` is the path. Only "

@@ -171,7 +171,7 @@ def _worse(probe, storage):
     storage.update(_storage(sequential=6.1e9, small=0.9e9, write=0.35e9))
     storage["shared"] = {"alone_bytes_per_second": 6.1e9, "together_bytes_per_second": 1.5e9}
     storage["jobs"]["dataset_read"].update(block_size_bytes=64 * 1024)
-    storage.update(quick=True, hosts_at_once=4)
+    storage.update(hosts_at_once=4)
 
 
 def troubled():

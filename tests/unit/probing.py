@@ -46,8 +46,9 @@ RUN = """
 import json, sys
 from gpu_audit_utils.measure import probe
 try:
-    given = sys.argv[1] if sys.argv[1][0] == "{" else open(sys.argv[1]).read()
-    print(json.dumps(probe.run(json.loads(given), unread=lambda: False)))
+    given = json.loads(sys.argv[1] if sys.argv[1][0] == "{" else open(sys.argv[1]).read())
+    once = lambda options: probe.run(options, unread=lambda: False)
+    print(json.dumps(probe.measure(given, once) if given.pop("measure", False) else once(given)))
 except probe.ProbeError as error:
     print(json.dumps({"probe_error": str(error)}))
 """

@@ -9,7 +9,7 @@ import pathlib
 
 import fleet_maker
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing, policy, policy_files, run_directory, run_pointer
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import auditing, policy, policy_files, run_directory, run_pointer, run_reader
 
 
 @pytest.fixture
@@ -51,17 +51,17 @@ def test_whoever_is_expected_is_in_the_report(run):
 
 def test_a_run_that_ends_now_is_recorded_as_ended(run):
     auditing.judge_stored(run, ["late"], finished="2026-12-01T00:00:00Z")
-    manifest = run_directory.read_manifest(run)[0]
+    manifest = run_reader.read_manifest(run)[0]
     assert manifest["finished"] == "2026-12-01T00:00:00Z" and manifest["partial"] is False and "late" in manifest["expected"]
 
 
 def test_a_run_that_ends_now_keeps_the_rules_it_was_judged_by(run):
     # Collecting leaves a shipped policy to whoever judges.
-    run_directory.write_json(run_directory.manifest_path(run), dict(run_directory.read_manifest(run)[0], policies={}))
+    run_directory.write_json(run_directory.manifest_path(run), dict(run_reader.read_manifest(run)[0], policies={}))
     auditing.judge_stored(run)
-    assert run_directory.read_manifest(run)[0]["policies"] == {}, "a stored run stays as it is"
+    assert run_reader.read_manifest(run)[0]["policies"] == {}, "a stored run stays as it is"
     auditing.judge_stored(run, finished="2026-12-01T00:00:00Z")
-    assert run_directory.read_manifest(run)[0]["policies"] == {"training": policy.resolve("training")}
+    assert run_reader.read_manifest(run)[0]["policies"] == {"training": policy.resolve("training")}
 
 
 def test_the_shipped_policies_are_known_by_name_without_reading_them():
@@ -70,7 +70,7 @@ def test_the_shipped_policies_are_known_by_name_without_reading_them():
 
 
 def test_an_interrupted_run_is_partial_and_its_clock_is_the_last_document(run):
-    manifest = dict(run_directory.read_manifest(run)[0], finished=None, partial=True, expected=["nobody-came"])
+    manifest = dict(run_reader.read_manifest(run)[0], finished=None, partial=True, expected=["nobody-came"])
     run_directory.write_json(run_directory.manifest_path(run), manifest)
     judged = auditing.judge_stored(run)
     assert judged.report["run"]["partial"] is True and judged.report["run"]["finished"] == "2026-11-30T11:58:00Z"
@@ -93,10 +93,10 @@ def test_thresholds_of_one_name_are_replaced_and_the_rest_kept():
 
 
 def test_a_policy_that_cannot_be_used_is_the_hosts_error_and_told_once(run):
-    manifest = run_directory.read_manifest(run)[0]
+    manifest = run_reader.read_manifest(run)[0]
     run_directory.write_json(run_directory.manifest_path(run), dict(manifest, policies={}))
     for name in manifest["expected"]:
-        inputs = run_directory.read_inputs(run, name)
+        inputs = run_reader.read_inputs(run, name)
         run_directory.write_json(run_directory.inputs_path(run, name), dict(inputs, policy="trainin"))
     judged = auditing.judge_stored(run)
     assert {host["verdict"] for host in judged.report["hosts"]} <= {"error", "unreachable", "not_tried"}

@@ -177,6 +177,31 @@ def test_one_per_module_and_target():
     assert len(measurement_store.select(found, FACTS, NOW, 604800)[0]) == 3
 
 
+def storage_test(hour, **result):
+    return measurement(module="storage_benchmark", finished="2026-11-30T%02d:00:00Z" % hour, result=result)
+
+
+def test_older_storage_tests_stay_for_the_jobs_that_nothing_newer_answers():
+    full = storage_test(1, read_bytes_per_second=5, small_file_bytes_per_second=5)
+    again, other = storage_test(2, read_bytes_per_second=6), storage_test(3, random_read_iops=7)
+    outdated = storage_test(0, read_bytes_per_second=4)
+    assert measurement_store.select([outdated, full, again, other], FACTS, NOW, 604800) == ([other, again, full], [])
+    # Not for what no longer counts itself.
+    foreign = dict(full, machine_id="m2")
+    assert measurement_store.select([foreign, other], FACTS, NOW, 604800)[0] == [other]
+    assert measurement_store.select([full, other], FACTS, NOW, 9.5 * 3600)[0] == [other]
+
+
+@pytest.mark.parametrize("weak", [
+    {"quick": True}, {"cached": True}, {"jobs": {"dataset_read": {"read": {"runtime_seconds": 0.3}}}},
+    {"jobs": {"dataset_read": {"buffered_label": "memory"}}}])
+def test_a_storage_test_that_answers_nothing_hides_none_that_does(weak):
+    full, hint = storage_test(1, read_bytes_per_second=5), storage_test(2, read_bytes_per_second=6, **weak)
+    assert measurement_store.select([full, hint], FACTS, NOW, 604800)[0] == [hint, full]
+    assert measurement_store.select([dict(full, finished=hint["finished"]), dict(hint, finished=full["finished"])], FACTS, NOW, 604800)[0] == [
+        dict(full, finished=hint["finished"])]
+
+
 @pytest.mark.parametrize("changes, reason", [
     ({"machine_id": "m2"}, "machine"), ({"gpu_uuids": ["GPU-1"]}, "gpus"), ({"finished": "2026-11-01T00:00:00Z"}, "age"),
 ])

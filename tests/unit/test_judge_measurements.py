@@ -211,6 +211,84 @@ def test_a_test_that_is_too_short_or_not_the_guides_is_told(job, seconds, guide,
     assert all(word in finding["message"] for word in words)
 
 
+# --- what is a hint and no answer ----------------------------------------------------------------------------------------------------
+
+SOON = {"dataset_read": sequential(read={"runtime_seconds": 0.35})}
+
+
+@pytest.mark.parametrize("language, quick, short", [
+    ("en", "a quick look doesn't answer", "over too soon to answer"), ("zh", "快速初测不能作为结论", "时间过短，不能作为结论")])
+@pytest.mark.parametrize("ratio", [0.94, 1.1, 10])
+def test_a_quick_or_short_test_neither_fails_nor_passes_the_check_that_answers(ratio, language, quick, short):
+    for words, more in ((quick, {"quick": True}), (short, {"jobs": SOON})):
+        entry = judging.judged(*measured({"leans_on": ["throughput"]}, read_bytes_per_second=round(ratio * NEEDED), **more), language=language)
+        finding = judging.finding(entry, "storage.read_headroom_ratio")
+        assert finding["status"] == "unknown" and finding["answers"] and words in finding["message"] and finding["advice"]
+        assert "2026-11-29" in finding["message"] and finding["evidence"]
+        assert entry["checklist"]["storage"] == "unknown"
+
+
+@pytest.mark.parametrize("ratio, expected", [(0.5, "warn"), (1.1, "warn"), (2, "pass")])
+@pytest.mark.parametrize("more", [{"quick": True}, {"jobs": SOON}])
+def test_a_quick_or_short_test_at_most_warns_where_nothing_is_answered_by_it(ratio, expected, more):
+    finding = found("storage.read_headroom_ratio", {"leans_on": ["compute"]}, read_bytes_per_second=round(ratio * NEEDED), **more)
+    assert finding["status"] == expected and ("quick" in finding["message"] or "too soon" in finding["message"])
+
+
+@pytest.mark.parametrize("more, expected", [
+    ({"quick": True}, "warn"), ({}, "fail"),
+    ({"jobs": {"checkpoint_write": {"size_bytes": 4 * GIB, "write": {"runtime_seconds": 0.2}}}}, "fail"),
+    ({"jobs": {"checkpoint_write": {"size_bytes": 4 * GIB, "write": {"runtime_seconds": 0.09}}}}, "warn"),
+    ({"jobs": {"checkpoint_write": {"size_bytes": GIB, "write": {"runtime_seconds": 4}}}}, "warn")])
+def test_a_checkpoint_that_takes_too_long_in_a_quick_look_warns(more, expected):
+    assert found("storage.checkpoint_stall_fraction", CHECKPOINTS, checkpoint_write_bytes_per_second=GB / 1000, **more)["status"] == expected
+
+
+def test_a_larger_test_than_the_full_one_needs_no_five_seconds():
+    jobs = {"dataset_read": sequential(numjobs=8, guide_job=False, read={"runtime_seconds": 2})}
+    assert found("storage.read_headroom_ratio", jobs=jobs)["status"] == "pass"
+
+
+# --- several tests of one directory --------------------------------------------------------------------------------------------------
+
+
+def later(document, finished, **result):
+    """A newer storage test of the same directory beside the one there is."""
+    first = next(entry for entry in document["measurements"] if entry["module"] == "storage_benchmark")
+    document["measurements"].append(dict(first, finished=finished, result=result))
+
+
+def test_a_later_test_of_other_jobs_takes_nothing_away():
+    document, inputs = measured({**CHECKPOINTS, "leans_on": ["throughput"]}, small_file_bytes_per_second=2 * NEEDED, checkpoint_write_bytes_per_second=GB)
+    before = judging.judged(document, inputs)
+    later(document, "2026-11-29T13:00:00Z", random_read_iops=1000, mixed_read_bytes_per_second=GB)
+    after = judging.judged(document, inputs)
+    for check in ("storage.read_headroom_ratio", "storage.small_file_headroom_ratio", "storage.checkpoint_stall_fraction"):
+        assert judging.finding(after, check) == judging.finding(before, check) and judging.status(after, check) in ("pass", "warn")
+
+
+def test_each_job_counts_by_its_newest_test_and_says_which():
+    document, inputs = measured({"leans_on": ["throughput"]}, small_file_bytes_per_second=NEEDED // 2, read_bytes_per_second=NEEDED // 4)
+    later(document, "2026-11-29T13:00:00Z", read_bytes_per_second=NEEDED // 2)
+    entry = judging.judged(document, inputs)
+    assert entry["metrics"]["storage.read_headroom_ratio"] == 0.5
+    assert "13:00 UTC" in judging.finding(entry, "storage.read_headroom_ratio")["message"]
+    assert "12:10 UTC" in judging.finding(entry, "storage.small_file_headroom_ratio")["message"]
+
+
+@pytest.mark.parametrize("weak", [{"quick": True}, {"jobs": SOON}, {"jobs": {"dataset_read": sequential(buffered_label="cached")}}])
+def test_a_later_test_that_answers_nothing_hides_none_that_does(weak):
+    document, inputs = measured({"leans_on": ["throughput"]}, read_bytes_per_second=2 * NEEDED)
+    later(document, "2026-11-29T13:00:00Z", read_bytes_per_second=NEEDED // 4, **weak)
+    finding = judging.finding(judging.judged(document, inputs), "storage.read_headroom_ratio")
+    assert (finding["status"], finding["actual"]) == ("pass", 2)
+
+
+def test_only_other_jobs_say_that_the_read_speed_is_missing():
+    finding = found("storage.read_headroom_ratio", read_bytes_per_second=None, random_read_iops=9)
+    assert finding["status"] == "unknown" and "read_bytes_per_second" in finding["message"]
+
+
 def test_few_small_files_need_time():
     jobs = {"small_files": small(file_count=2000, read={"runtime_seconds": 2})}
     assert "too short" in found("storage.benchmark_differences", {"dataset_layout": "files"}, jobs)["message"]

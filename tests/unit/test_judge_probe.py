@@ -116,7 +116,7 @@ SLOW = {"utilization_mean_fraction": 0.4, "utilization_p10_fraction": 0.3, "util
 
 @pytest.mark.parametrize("limiter, word, advice", [
     ("host_cpu", "host_cpu", "bound by the CPU"), ("io_wait", "io_wait", "waits for the storage"), ("swap", "swap", "swaps"),
-    ("network", "network_link", "network"), (None, "unnamed", "loader workers"), ("thermal", "unnamed", "loader workers")])
+    ("other_processes", "other_processes", "not with this job"), ("network", "network_link", "network"), (None, "unnamed", "loader workers"), ("thermal", "unnamed", "loader workers")])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_half_idle_gpus_point_to_the_data_side_and_name_what_limits(limiter, word, advice, language):
     document, inputs = probed(gpu=SLOW, limiter=limiter)
@@ -146,12 +146,64 @@ def test_vram_that_still_grows_is_no_steady_job():
     assert judging.status(judged(gpu=SLOW, series=growing), "workload.data_side") == "warn"
 
 
-def test_gpus_that_the_job_does_not_use_dont_count():
+@pytest.mark.parametrize("said", [True, False])
+def test_gpus_that_the_job_does_not_use_dont_count_and_are_named(said):
     document, inputs = probed()
-    for entry in document["measurements"][0]["result"]["gpus"][1:]:
-        entry.update(utilization_mean_fraction=0.0, memory_used_peak_bytes=0, idle_fraction=1.0)
+    for number, entry in enumerate(document["measurements"][0]["result"]["gpus"]):
+        if number:
+            entry.update(utilization_mean_fraction=0.0, memory_used_peak_bytes=0, idle_fraction=1.0)
+        if said:
+            entry["in_use"] = number == 0
     entry = judging.judged(document, inputs)
     assert entry["metrics"]["workload.gpu_utilization_mean_fraction"] == 0.93 and judging.status(entry, "workload.data_side") == "pass"
+    assert judging.status(entry, "compute.gpu_idle_fraction") == "pass" and entry["metrics"]["compute.gpu_idle_fraction"] == 0.1
+    finding = judging.finding(entry, "workload.unused_gpus")
+    assert finding["status"] == "warn" and finding["actual"] == 7 and "GPU 3: utilisation 0 %" in finding["message"]
+    assert "GPU 0:" not in finding["message"] and "torchrun" in judging.shipped("training")["checks"]["workload.unused_gpus"]["advice"]["zh"]
+
+
+def test_a_job_that_uses_every_gpu_leaves_none_unused_and_one_that_was_not_sampled_says_nothing():
+    assert judged()["metrics"]["workload.unused_gpus"] == 0
+    document, inputs = probed()
+    document["measurements"][0]["result"]["gpus"] = []
+    assert "workload.unused_gpus" not in [found["check"] for found in judging.judged(document, inputs)["findings"]]
+
+
+def test_what_the_job_took_of_the_processors_is_in_the_evidence():
+    cpu = {"busy_fraction": 0.93, "busiest_core_fraction": 0.97, "iowait_fraction": 0.01, "job_cores": 0.04, "cpus": 2}
+    finding = judging.finding(judged(gpu=SLOW, limiter="other_processes", cpu=cpu), "workload.data_side")
+    assert "the job itself used 0.04 cores of it" in finding["message"] and "the job read" in finding["message"]
+    assert "other processes on the host's CPUs" in finding["message"]
+
+
+def second(document, **changed):
+    """A later probe of another command beside the one that is there."""
+    first = document["measurements"][0]
+    later = dict(first, target="python3 eval.py (/srv)", finished="2026-11-29T13:10:00Z", result=dict(first["result"], **changed))
+    document["measurements"].append(later)
+    return later
+
+
+def test_of_several_commands_the_newest_counts_and_the_finding_names_it():
+    document, inputs = probed()
+    second(document, epoch_seconds=None, outcome="failed", exit_code=3, iterations=0)
+    finding = judging.finding(judging.judged(document, inputs), "workload.outcome")
+    assert finding["actual"] == "failed" and "with python3 eval.py (/srv)" in finding["message"] and "also probed: train.py" in finding["message"]
+    peak = judging.finding(judging.judged(document, inputs), "vram.peak_fraction")
+    assert peak["status"] == "unknown" and "(python3 eval.py (/srv)) failed with exit code 3" in peak["message"]
+
+
+def test_a_command_that_never_started_hides_no_other():
+    document, inputs = probed()
+    second(document, epoch_seconds=None, outcome="not_started", error="argv: the command x isn't there")
+    entry = judging.judged(document, inputs)
+    assert judging.status(entry, "workload.outcome") == "pass" and entry["metrics"]["workload.epoch_seconds"] == 900
+
+
+@pytest.mark.parametrize("field, metric", [
+    ("read_bytes_per_second", "workload.read_bytes_per_second"), ("epoch_seconds", "workload.epoch_seconds")])
+def test_nothing_is_a_figure_too(field, metric):
+    assert judged(**{field: 0.0})["metrics"][metric] == 0
 
 
 @pytest.mark.parametrize("share, expected", [(0.30, "pass"), (0.31, "warn"), (0.99, "warn")])
@@ -191,6 +243,14 @@ def test_a_lowered_power_limit_is_named():
         gpu["power_limit_watts"] = gpu["power_limit_default_watts"] * 0.7
     finding = judging.finding(judging.judged(document, inputs), "workload.capped")
     assert finding["actual"] == "power_limit_lowered" and "nvidia-smi -pl" in finding["advice"]
+
+
+@pytest.mark.parametrize("field", ["power_limit_watts", "power_limit_default_watts"])
+def test_a_power_limit_that_is_not_known_is_not_a_lowered_one(field):
+    document, inputs = probed(gpu={"clock_event_seconds": {"sw_power_cap": 90.0}})
+    for gpu in document["facts"]["gpu"]["gpus"]:
+        gpu[field] = None
+    assert judging.status(judging.judged(document, inputs), "workload.capped") == "pass"
 
 
 def test_swapping():

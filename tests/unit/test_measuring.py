@@ -9,11 +9,21 @@ import json
 import os
 import pathlib
 import re
+import subprocess
+import types
 
 import pytest
 import yaml
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe_outcome
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measurement_store, measuring, measuring_texts, run_directory
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fio_jobs, probe_outcome
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    complaints,
+    job_look,
+    measurement_store,
+    measuring,
+    measuring_texts,
+    run_directory,
+    storage_jobs,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -91,6 +101,61 @@ def test_what_a_job_says_it_will_do_is_announced_in_chinese():
     assert measuring.announcement("gpu-01", "workload_probe", "python3", plan, "en").startswith("gpu-01: workload_probe of python3: at most 90 s")
 
 
+def test_a_job_is_looked_for_by_the_name_that_its_process_carries(tmp_path):
+    def look(jid, folder=str(tmp_path)):
+        # The shell alone, as where /proc shows nothing else: a test's own processes carry no such word.
+        return job_look.seen(subprocess.run(["sh", "-c", job_look.script(jid, folder)], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    with subprocess.Popen(["sh", "-c", "read line", "wrapper", "j5501234", "60"], stdin=subprocess.PIPE) as wrapper:
+        assert look("j5501234.77")["gone"] is False and look("j550123.77")["gone"] is True
+        wrapper.kill()
+    assert look("j5501234.77")["gone"] is True and not look("j5501234.77")["unwritten"]
+    (tmp_path / "j5501234.77.tmp").touch()
+    found = look("j5501234.77")
+    assert found["unwritten"] and found["free_bytes"] is not None and "found no room in /d on the host" in job_look.why(found, "/d")
+    subprocess.run(["sh", "-c", job_look.removal("j5501234.77", str(tmp_path))], check=True)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("output", [None, "", "sh: cat: not found", "alive\nx 1 2 3 4% /\ngone"])
+def test_a_look_that_tells_nothing_ends_no_job(output):
+    assert job_look.seen(output)["gone"] is False
+
+
+@pytest.mark.parametrize("jid", ["j1; rm -rf /.5", "", "1.2", "j1", "j1.2\n"])
+def test_only_a_job_of_ansibles_is_looked_for(jid):
+    assert job_look.script(jid, "/d") is None and job_look.removal(jid, "/d") is None
+
+
+def test_a_folder_is_no_part_of_the_shells_words():
+    assert job_look.removal("j1.2", "~/a b;c") == "rm -f ~'/a b;c'/j1.2.tmp" and job_look.removal("j1.2", "/x") == "rm -f /x/j1.2.tmp"
+
+
+@pytest.mark.parametrize("found", [{"unwritten": True, "free_bytes": 0}, {"unwritten": True, "free_bytes": None}, {"unwritten": False}])
+def test_why_a_job_gave_nothing_is_said_in_chinese(found):
+    for sentence in ("the job gives no result: %s", "the host knows nothing of the job any more: %s"):
+        said = complaints.say(sentence % job_look.why(found, "~/.ansible_async"), "zh")
+        assert re.search("[\u4e00-\u9fff]", said.partition("：")[2])
+        assert not re.search("[a-z]{3} [a-z]{3}", said)
+    assert re.search("无法读取其应答：x$", complaints.say(str(measuring.unreadable("x")), "zh"))
+
+
+def test_a_place_for_results_is_tried_and_left_as_it_was(tmp_path):
+    if os.geteuid() != 0:
+        tmp_path.chmod(0o500)
+        with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
+            measuring.try_keeping(str(tmp_path), "h", "m", {"path": "/d"}, True)
+        tmp_path.chmod(0o700)
+    measuring.try_keeping(str(tmp_path / "a" / "b"), "h", "m", {"path": "/d"}, True)
+    assert not any(tmp_path.iterdir())
+    measuring.try_keeping(str(tmp_path / "a" / "b"), "h", "m", {"path": "/d"})
+    folder = tmp_path / "a" / "b" / "measurements" / "h"
+    assert folder.is_dir() and not any(folder.iterdir())
+    (tmp_path / "file").write_text("")
+    for checking in (True, False):
+        with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
+            measuring.try_keeping(str(tmp_path / "file"), "h", "m", {"path": "/d"}, checking)
+
+
 @pytest.mark.parametrize("plan", [None, {}, {"seconds": "long"}, {"seconds": True}, {"seconds": -1}])
 def test_nothing_without_an_end_is_started(plan):
     with pytest.raises(ValueError, match="plan.seconds"):
@@ -107,7 +172,42 @@ def test_secrets_of_a_command_never_reach_the_file():
     document = measuring.document("h", "workload_probe", arguments, ANSWER, "2026-11-30T12:00:00Z", "2026-11-30T12:01:00Z")
     assert "hunter2" not in json.dumps(document)
     assert document["options"] == {"argv": {"program": "python", "arguments": 2}, "environment": ["A", "HF_TOKEN"], "chdir": "/w"}
-    assert document["target"] == "python"
+    assert document["target"] == "python train.py (/w)"
+
+
+@pytest.mark.parametrize("argv, chdir, target", [
+    (["python3", "train.py", "--token=x"], "/srv/a", "python3 train.py (/srv/a)"), (["/opt/v/bin/python3", "/srv/eval.py"], "/", "python3 /srv/eval.py"),
+    (["python3", "-u", "-m", "pkg.train", "--lr", "1"], None, "python3 -m pkg.train"),
+    (["torchrun", "--nproc_per_node=gpu", "train.py"], "/w/", "torchrun train.py (/w)"),
+    (["python3", "-m", "torch.distributed.run", "train.py"], "/", "python3 -m torch.distributed.run train.py"),
+    (["/srv/run.sh", "hunter2"], "/", "run.sh"), (["python3", "-c", "import hunter2", "x.py"], "/", "python3"),
+    # Neither an option's value, nor another program's -m, nor a sentence.
+    (["mysql", "-m", "hunter2"], "/", "mysql"), (["x", "--password", "hunter2.py"], "/", "x"), (["x", "--key=hunter2.py"], "/", "x"),
+    (["x", "hunter2", "a b.py"], "/", "x"), (["python3"], None, "python3"), ([], "/", None), ("python3", "/w", "python3 (/w)")])
+def test_a_probe_is_named_by_program_script_and_folder(argv, chdir, target):
+    assert measuring.target_of({"argv": argv, "chdir": chdir}) == target
+
+
+def probe(target, moment, outcome="completed", **more):
+    result = {"outcome": outcome, "error": "argv: the command x isn't there" if outcome == "not_started" else None, "notes": []}
+    return dict({"module": "workload_probe", "target": target, "machine_id": "m1", "gpu_uuids": [], "finished": "2026-11-30T%sZ" % moment,
+                 "result": result}, **more)
+
+
+def test_a_command_that_never_started_hides_no_result():
+    good, wrong = probe("python3 a.py", "10:00:00"), probe("python3 a.py", "11:00:00", "not_started")
+    (current,), stale = measurement_store.select([good, wrong], FACTS, NOW, 86400)
+    assert current["result"]["outcome"] == "completed" and not stale
+    assert current["result"]["notes"] == ["a later measurement (2026-11-30T11:00:00Z) failed: argv: the command x isn't there"]
+    assert measurement_store.select([wrong], FACTS, NOW, 86400)[0] == [wrong]
+    # One that ran and failed is the newest answer.
+    assert measurement_store.select([good, probe("python3 a.py", "11:00:00", "failed")], FACTS, NOW, 86400)[0][0]["result"]["outcome"] == "failed"
+
+
+def test_two_scripts_of_one_program_are_two_measurements_and_the_old_form_is_read():
+    taken = [probe("python3 a.py (/w)", "10:00:00"), probe("python3 b.py (/w)", "11:00:00"), probe("python3", "09:00:00")]
+    current, _stale = measurement_store.select(taken, FACTS, NOW, 86400)
+    assert sorted(entry["target"] for entry in current) == ["python3", "python3 a.py (/w)", "python3 b.py (/w)"]
 
 
 @pytest.mark.parametrize("argv", ["train.py --token=hunter2", ["train.py --token=hunter2"],
@@ -173,6 +273,55 @@ def test_a_running_job_is_remembered_and_forgotten(tmp_path):
     assert measuring.pending(str(tmp_path), "h", "storage_benchmark", arguments) is None
 
 
+def nested(levels):
+    return {"a": nested(levels - 1)} if levels else {}
+
+
+@pytest.mark.parametrize("result, why", [
+    (nested(run_directory.DEPTH_LIMIT - 1), "nested too deeply"), (nested(800), "nested too deeply"),
+    ({"text": ["x" * 4000] * 2300}, "too large"), ({"jobs": [{"rate": float("inf")}]}, r"result.jobs.0.rate \(inf\)")])
+def test_what_no_audit_could_read_again_is_neither_written_nor_taken(tmp_path, result, why):
+    measurement = measuring.document("h", "m", {"path": "/d"}, dict(ANSWER, measurement={}), "2026-11-30T12:00:00Z", "2026-11-30T12:00:30Z")
+    with pytest.raises(run_directory.InvalidDocument, match=why):
+        measuring.store(str(tmp_path), dict(measurement, result=result))
+    path = pathlib.Path(measuring.store(str(tmp_path), measurement))
+    path.write_text(json.dumps(dict(measurement, result=result)))
+    found, broken = measurement_store.read_all(str(tmp_path), "h")
+    assert found == [] and [entry["file"] for entry in broken] == [path.name]
+
+
+@pytest.mark.parametrize("mode", ["file", "above", "closed"])
+def test_a_folder_of_measurements_that_cannot_be_read_is_told(tmp_path, mode):
+    folder = tmp_path / "measurements" / "h"
+    assert measurement_store.read_all(str(tmp_path), "h") == ([], [])
+    (tmp_path / "measurements").mkdir()
+    if mode == "closed":
+        if os.geteuid() == 0:
+            pytest.skip("root reads everything")
+        folder.mkdir(mode=0)
+    elif mode == "file":
+        folder.write_text("")
+    else:
+        folder.parent.rmdir()
+        folder.parent.write_text("")
+    found, ((broken),) = measurement_store.read_all(str(tmp_path), "h")
+    assert found == [] and broken["file"] is None and re.match(re.escape(str(folder)) + ": cannot be read: (Not a dir|Permission)", broken["message"])
+
+
+def test_measurements_that_would_make_the_document_unreadable_are_left_out():
+    def taken(target, size):
+        return {"module": "m", "target": target, "finished": "2026-11-30T12:00:00Z", "result": {"text": ["x" * 1000] * size}}
+    large = [taken("/%d" % number, 3000) for number in range(5)]
+    small = taken("/small", 1)
+    current, stale, left_out = measurement_store.within([*large, small], [], FACTS)
+    assert small in current and len(current) == 3 and len(left_out) == 3 and all(text.startswith("m, /") for text in left_out)
+    facts = dict(FACTS, much=["x" * 1000] * 12000)
+    current, stale, left_out = measurement_store.within([*large, small], [{"target": "t" * 4000} for _entry in range(2000)], facts)
+    document = run_directory.to_json({"facts": facts, "measurements": current, "stale_measurements": stale})
+    assert len(document) < run_directory.DOCUMENT_LIMIT_BYTES and len(current) == 2 and len(left_out) == 4
+    assert measurement_store.within([small], [{"target": "t"}], FACTS) == ([small], [{"target": "t"}], [])
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "trainops.gpu_audit/pending/1", "jid": 5}'])
 def test_a_broken_note_is_none(tmp_path, content):
     measuring.remember(str(tmp_path), "h", "m", {"path": "/d"}, {"jid": "j", "started": "2026-11-30T12:00:00Z", "seconds": 1})
@@ -192,9 +341,36 @@ def test_a_summary_is_told_in_one_line():
     assert measuring.told({"read_bytes_per_second": 1 << 30, "buffered_label": "memory"}) == "read 1.00 GiB/s, labelled memory"
     assert measuring.told({"read_bytes_per_second": 1 << 30, "buffered_label": None}) == "read 1.00 GiB/s"
     assert measuring.told({}) == "no figure"
+    jobs = {"random_read_iops": 412000.4, "mixed_read_bytes_per_second": 1 << 30, "errors": {"small_files": "it gave no answer"}}
+    said = measuring.told(jobs)
+    assert said.startswith("random read IOPS ") and "mixed: read 1.00 GiB/s" in said
+    assert said.endswith("small_files gave no result: it gave no answer") and measuring.told({"errors": {}}) == "no figure"
     why = {"outcome": "not_started", "error": "no such program: trian", "iterations": 0, "notes": ["GPUs not sampled", "a second"]}
     assert measuring.told(why) == "outcome not_started, error no such program: trian, iterations 0, notes GPUs not sampled; a second"
     assert measuring.told({"outcome": "completed", "notes": []}) == "outcome completed"
+
+
+def test_every_job_of_a_storage_test_has_its_figure_on_the_console():
+    pytest.importorskip("ansible.plugins.action")
+    from ansible_collections.trainops.gpu_audit.plugins.action import storage_benchmark
+    assert set(storage_jobs.FIGURES.values()) <= set(storage_benchmark.ActionModule.SUMMARY) and set(storage_jobs.FIGURES) == set(fio_jobs.NAMES)
+
+
+def test_sizes_of_a_task_may_be_text():
+    pytest.importorskip("ansible.plugins.action")
+    from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring_action
+
+    class Sized(measuring_action.MeasuringAction):
+        SIZES = ("sample_bytes", "size_bytes", "limit_bytes")
+
+        def __init__(self, **args):
+            self._task = types.SimpleNamespace(args=args)
+
+    action = Sized(sample_bytes="150 KB", size_bytes=7, name="1 GiB")
+    action._size_options()
+    assert action._task.args == {"sample_bytes": 150000, "size_bytes": 7, "name": "1 GiB"}
+    with pytest.raises(ValueError, match="limit_bytes: 'much' is no size"):
+        Sized(limit_bytes="much")._size_options()
 
 
 def test_a_summary_is_told_in_chinese():
@@ -227,13 +403,16 @@ def test_the_line_of_a_probe_says_why():
 def test_only_a_test_that_was_taken_may_fail(file, results):
     jinja2 = pytest.importorskip("jinja2")
     tasks = yaml.safe_load((ROOT / "roles" / file).read_text(encoding="utf-8"))
-    tolerated = [number for number, task in enumerate(tasks) if task.get("ignore_errors")]
-    assert len(tolerated) == results
-    for number in tolerated:
+    assert not [task for task in tasks if task.get("ignore_errors")]
+    measuring_tasks = [number for number, task in enumerate(tasks) if "failed_when" in task]
+    assert len(measuring_tasks) == results
+    for number in measuring_tasks:
         name, after = tasks[number]["register"], tasks[number + 1]
-        that = after["ansible.builtin.assert"]["that"]
         jinja = jinja2.Environment(autoescape=True)
         jinja.tests["failed"] = lambda result: bool(result.get("failed"))
-        held = [jinja.compile_expression(that)({name: result}) for result in (
-            {"failed": True, "msg": "no such directory"}, {"failed": True, "measurement_file": "/m"}, {"failed": False}, {"skipped": True})]
-        assert held == [False, True, True, True] and "when" not in after
+        failed, said = ([jinja.compile_expression(what)({name: result}) for result in (
+            {"failed": True, "msg": "no such directory"}, {"failed": True, "measurement_file": "/m", "error": "fio broke"}, {"failed": False},
+            {"skipped": True})] for what in (tasks[number]["failed_when"], after["when"]))
+        # What was refused fails once, in its own task; what was measured and failed is told, once too.
+        assert failed == [True, False, False, False] and said == [False, True, False, False]
+        assert after["ansible.builtin.debug"]["msg"] == "{{ %s.error }}" % name

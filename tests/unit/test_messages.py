@@ -15,7 +15,7 @@ import fleet_maker
 import jsonschema
 import pytest
 import yaml
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import messages, numbers, policy, policy_files, workload
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import messages, numbers, policy_files, workload
 
 PLUGIN_UTILS = conftest.ROOT / "plugins" / "plugin_utils"
 SCHEMAS = PLUGIN_UTILS / "schemas"

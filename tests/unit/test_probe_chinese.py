@@ -59,7 +59,7 @@ def test_why_nothing_was_counted(tmp_path, options, file, printed):
 def test_what_is_announced_or_refused(tmp_path, options, count):
     gpus = [{"index": number, "uuid": "GPU-%d" % number, "mig_uuid": None, "name": "x"} for number in range(count)]
     try:
-        notes = probe_plan.plan({"argv": ["x"], "chdir": str(tmp_path), **options}, lambda: {"gpus": gpus, "error": None})["notes"]
+        notes = probe_plan.plan({"argv": ["sh"], "chdir": str(tmp_path), **options}, lambda: {"gpus": gpus, "error": None})["notes"]
     except probe_plan.ProbeError as error:
         notes = [str(error)]
     assert notes and not any(english_left(said(note)) for note in notes), [said(note) for note in notes]
@@ -74,6 +74,6 @@ def test_a_host_without_the_driver_s_library():
     words = sampler_gpu.driver_words(nvml_ctypes.NVMLError(nvml_ctypes.LIBRARY_NOT_FOUND, "NVML Shared Library Not Found"))
     assert words.startswith("no NVIDIA driver library") and sampler_gpu.driver_words(nvml_ctypes.NVMLError(9, "Driver Not Loaded")) == "Driver Not Loaded"
     with pytest.raises(probe_plan.ProbeError) as caught:
-        probe_plan.plan({"argv": ["x"], "gpu_counts": [1]}, lambda: {"gpus": [], "error": words})
+        probe_plan.plan({"argv": ["sh"], "gpu_counts": [1]}, lambda: {"gpus": [], "error": words})
     for sentence in ("GPUs not sampled: %s" % words, str(caught.value)):
         assert not english_left(said(sentence)), said(sentence)

@@ -10,7 +10,7 @@ import json
 import os
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe, probe_outcome, probe_output, probe_result
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import probe_outcome, probe_output, probe_result
 from probing import HELPER
 
 SEEN = {"stop": None, "exit_code": 1, "signal": None, "killed": False, "oom_kills": 0, "cuda_oom": None, "host_oom": None, "progress_after_oom": False}
@@ -140,14 +140,15 @@ def test_a_file_is_followed_from_where_it_was(tmp_path):
 
 
 def entry(mean=0.4, **events):
-    return {"utilization_mean_fraction": mean, "clock_event_seconds": events}
+    return {"utilization_mean_fraction": mean, "in_use": True, "clock_event_seconds": events}
 
 
-IDLE = {"busy_fraction": 0.2, "busiest_core_fraction": 0.4, "iowait_cores": 0.0}
+IDLE = {"busy_fraction": 0.2, "busiest_core_fraction": 0.4, "iowait_cores": 0.0, "cpus": 8}
 
 
 @pytest.mark.parametrize("change, limiter", [
-    ({}, None), ({"cpu": {**IDLE, "busy_fraction": 0.95}}, "host_cpu"), ({"cpu": {**IDLE, "busiest_core_fraction": 0.99}}, "host_cpu"),
+    ({}, None), ({"cpu": {**IDLE, "busy_fraction": 0.95}, "job_cores": 4.0}, "host_cpu"), ({"cpu": {**IDLE, "busy_fraction": 0.95}}, "other_processes"),
+    ({"cpu": {**IDLE, "busiest_core_fraction": 0.99}}, "host_cpu"),
     ({"job_cores": 7.5}, "host_cpu"), ({"cpu": {**IDLE, "iowait_cores": 1.5}}, "io_wait"), ({"pressure": {"io": 0.5}}, "io_wait"),
     ({"swap_rate": 50e6}, "swap"), ({"network_share": 0.9}, "network"), ({"gpus": [entry(hw_thermal_slowdown=20)]}, "thermal"),
     ({"gpus": [entry(0.95, sw_power_cap=80)]}, "power"), ({"gpus": [entry(0.95, sw_power_cap=20)]}, None),

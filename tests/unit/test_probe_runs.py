@@ -137,6 +137,17 @@ def test_only_visible_gpus_are_in_the_result_but_all_in_the_machine_s_list(lab):
     assert not lab.run([sys.executable, "-c", "pass"], environment={"CUDA_VISIBLE_DEVICES": "1,0"})["measurement"]["notes"]
 
 
+def test_gpus_that_the_program_never_used_are_told(lab):
+    lab.scenario(count=4)
+    argv = [sys.executable, str(probing.WORKLOAD), "--live", str(lab.live), "--total", str(TOTAL), "--steps", "6"]
+    options = {"gpu_counts": [1, 2, 4], "scaling_basis": "step", "iteration_pattern": r"step (?P<iteration>\d+)/"}
+    result = lab.run(argv, measure=True, **options)["measurement"]
+    assert result["scaling"]["used_gpus"] == {"1": 1, "2": 1, "4": 1} and [gpu["in_use"] for gpu in result["gpus"]] == [True, False, False, False]
+    assert any(note.startswith("on 2 GPUs the command used only 1") for note in result["notes"])
+    every = lab.run([*argv, "--gpus", "2"], measure=True, **dict(options, gpu_counts=[2]))["measurement"]
+    assert every["scaling"]["used_gpus"] == {"2": 2} and not any("used only" in note for note in every["notes"])
+
+
 def test_clock_events_sm_activity_and_mig(lab):
     lab.scenario(extra="throttle = 0x40\ngpm.sm_util = 37.5\n")
     # The second look at SM activity comes two seconds after the first.

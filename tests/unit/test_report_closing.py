@@ -168,6 +168,106 @@ def test_odd_figures_of_a_series_are_gaps_and_never_zero(odd, language):
     assert all(words not in " ".join(charts_of(html)) for words in ("over time", "随时间"))
 
 
+# --- one definition of utilisation, and figures that are nothing
+
+
+def of_gpus(used, total=4, **result):
+    """(document, inputs) of a host with eight GPUs of which `total` were left to the job and the first `used` are in use, loading at the start."""
+    document, inputs = measured_samples.host(busy=0.9, **result)
+    probe = document["measurements"][measured_samples.PROBE]["result"]
+    probe.update(gpus=probe["gpus"][:total], window="iterations")
+    probe["series"]["gpu"] = {key: line for key, line in probe["series"]["gpu"].items() if int(key) < total}
+    for number, gpu in enumerate(probe["gpus"]):
+        mean = 0.9 if number < used else 0.0
+        gpu.update(in_use=number < used, utilization_mean_fraction=mean, idle_fraction=1 - mean)
+    for number, line in enumerate(probe["series"]["gpu"].values()):
+        # Seen over the whole run it is less.
+        line["utilization_fraction"] = [(0.0 if at < 60 else 0.9) if number < used else 0.0 for at in range(len(probe["series"]["t"]))]
+    return document, inputs
+
+
+@pytest.mark.parametrize("used, total, words", [(1, 4, "mean of 1 in use of 4 GPUs"), (4, 4, "mean of 4 GPUs in use"), (1, 1, "mean of 1 GPU in use")])
+def test_utilisation_is_one_figure_in_card_chart_and_finding(used, total, words):
+    document, inputs = of_gpus(used, total)
+    text = plain_text(fragment(document, inputs))
+    card, chart = text.partition("GPU utilisation over time")[::2]
+    assert "GPU utilisation 90 %" in card and words + "; from the first iteration on" in card
+    assert re.search(r"(mean of %d GPUs in use|mean): 90 %% \(from the first iteration on\)" % used, chart) and "GPU idle" not in chart
+    assert ("not used by the command and not drawn: GPU 1, 2, 3" in chart) is (used < total)
+    entry = judging.judged(document, inputs)
+    assert entry["metrics"]["compute.gpu_idle_fraction"] == pytest.approx(0.1)
+    assert entry["metrics"]["workload.unused_gpus"] == total - used
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_read_from_a_disk_is_told_as_such(language):
+    pair = measured_samples.host(read_bytes=0, read_bytes_per_second=0.0, read_call_bytes=75 * 2**20)
+    text = plain_text(fragment(*pair, language=language))
+    words = "Data read speed 0 B/s all from the page cache (75.0 MiB read)" if language == "en" else "数据读取速度 0 B/s 全部来自页缓存（共读取 75.0 MiB）"
+    assert words in text and "couldn't be read" not in text and "无法读取作业的 I/O" not in text
+
+
+def test_what_was_read_before_the_first_iteration_is_not_denied():
+    text = plain_text(fragment(*measured_samples.host(read_bytes=2**30, read_bytes_per_second=0.0, read_call_bytes=2**31)))
+    assert "0 B/s all from the page cache since the first iteration (2.00 GiB read in all)" in text
+
+
+@pytest.mark.parametrize("language, words", [("en", "there is no NVIDIA GPU in this host"), ("zh", "该主机没有 NVIDIA GPU")])
+def test_a_host_without_gpus_has_no_utilisation_for_that_reason(language, words):
+    document, inputs = judging.host("a100", "no_hardware")
+    probe = next(entry for entry in document["measurements"] if entry["module"] == "workload_probe")
+    probe["result"].update(outcome="completed", gpus=[], epoch_seconds=845.0)
+    text = plain_text(fragment(document, inputs, language))
+    assert text.count(words) == 2 and "MIG" not in text
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda probe: probe.update(gpus=[], notes=["GPUs not sampled: Driver Not Loaded"]), "not measured: GPUs not sampled: Driver Not Loaded"),
+    (lambda probe: [gpu.update(in_use=False) for gpu in probe["gpus"]], "the command used none of the 8 GPUs given to it")])
+def test_why_there_is_no_utilisation(change, words):
+    pair = measured_samples.host(change=lambda probe, _storage: change(probe))
+    assert "GPU utilisation – " + words in plain_text(fragment(*pair))
+
+
+# --- several probed commands, GPUs that were left unused
+
+
+def test_the_newest_command_counts_and_the_others_are_told_with_their_figures():
+    document, inputs = measured_samples.host(epoch_seconds=None)
+    first = document["measurements"][measured_samples.PROBE]
+    earlier = dict(first, target="python3 a.py (/w)", finished="2026-11-29T09:00:00Z", result=dict(first["result"], epoch_seconds=845.0, read_bytes_per_second=0))
+    document["measurements"].append(earlier)
+    text = plain_text(fragment(document, inputs))
+    assert "One epoch –" in text
+    assert "also probed, not in these figures: python3 a.py (/w), 2026-11-29 09:00:00 UTC (one epoch 14 min 5 s, read 0 B/s)" in text
+    # The curve is of the newest that has one.
+    del first["result"]["scaling"]
+    assert "Scaling efficiency" in charts_of(fragment(document, inputs))
+
+
+def test_a_command_that_never_started_takes_no_other_s_place():
+    document, inputs = measured_samples.host()
+    first = document["measurements"][measured_samples.PROBE]
+    wrong = {"outcome": "not_started", "error": "argv: the command x isn't there", "gpus": []}
+    document["measurements"].append(dict(first, target="x", finished="2026-11-30T09:00:00Z", result=wrong))
+    text = plain_text(fragment(document, inputs))
+    assert "14 min 5 s" in text and "also probed" not in text
+
+
+@pytest.mark.parametrize("language, words", [
+    ("en", "On 4 GPUs the probed command used only 1"), ("zh", "在 4 个 GPU 上运行时，被探测的命令只使用了 1 个")])
+def test_a_curve_of_unused_gpus_is_not_drawn_and_says_why(language, words):
+    scaling = {"seconds": {"1": 1.0, "4": 1.004}, "basis": "step", "used_gpus": {"1": 1, "4": 1}}
+    html = fragment(*measured_samples.host(scaling=scaling), language=language)
+    title = "Scaling efficiency" if language == "en" else "扩展效率"
+    assert words in plain_text(html) and "torchrun, --nproc_per_node=gpu" in html and title in html and title not in " ".join(charts_of(html))
+    scaling["used_gpus"]["4"] = 4
+    assert title in " ".join(charts_of(fragment(*measured_samples.host(scaling=scaling), language=language)))
+    scaling["used_gpus"]["4"] = None
+    html = fragment(*measured_samples.host(scaling=scaling), language=language)
+    assert title in " ".join(charts_of(html)) and ("they were not sampled" if language == "en" else "未采样") in html
+
+
 # --- the record with parts missing
 
 
@@ -178,8 +278,8 @@ def plain_text(html):
 MISSING = {
     "gpu_utilization": (
         lambda probe, _storage: [gpu.pop("utilization_mean_fraction") for gpu in probe["gpus"]],
-        "GPU utilisation – not measured: the probe saw no GPU at work",
-        "GPU 利用率 – 未测量：探测期间未见 GPU 工作",
+        "GPU utilisation – not measured: MIG instances and some drivers tell no utilisation",
+        "GPU 利用率 – 未测量：MIG 实例和部分驱动不提供利用率",
     ),
     "epoch": (
         lambda probe, _storage: probe.pop("epoch_seconds"),
@@ -234,7 +334,39 @@ def test_labels_stand_in_page_and_markdown(tmp_path, label, words, quick):
         assert words in text and ("a quick first look" in text) is quick
     with open(paths["csv"], encoding="utf-8") as file:
         row = next(line for line in file if ",storage.read_headroom_ratio," in line)
-    assert label in row and (label != "buffered" or ("quick first look" in row) is quick)
+    assert label in row and (label != "buffered" or ("a quick first look" in row) is quick)
+
+
+def later_test(document, **result):
+    """A newer storage test of the same directory beside the one there is."""
+    storage = document["measurements"][measured_samples.STORAGE]
+    document["measurements"].append(dict(storage, finished="2026-11-29T20:00:00Z", result=result))
+
+
+def test_a_later_test_of_other_jobs_changes_no_figure_and_no_label():
+    def first(_probe, storage):
+        storage["jobs"]["dataset_read"]["buffered_label"] = "buffered"
+
+    document, inputs = measured_samples.host(change=first)
+    before = fragment(document, inputs)
+    later_test(document, quick=True, random_read_iops=5000, jobs={"random_read": measured_samples.job(2e7)})
+    assert fragment(document, inputs) == before
+
+
+def test_bars_of_two_storage_tests_say_of_when_each_is():
+    document, inputs = measured_samples.host()
+    later_test(document, small_file_bytes_per_second=5e9, jobs={"small_files": measured_samples.job(5e9, buffered_label="buffered", file_count=20000)})
+    text = plain_text(fragment(document, inputs))
+    assert "12:10 UTC (dataset_read)" in text and "20:00 UTC (small_files)" in text and "through the page cache (buffered): small_files" in text
+
+
+@pytest.mark.parametrize("quick, kind", [(False, "bar fail"), (True, "bar warn")])
+def test_no_bar_fails_by_a_quick_look(quick, kind):
+    def slow(_probe, storage):
+        storage.update(read_bytes_per_second=1e9, quick=quick)
+
+    html = fragment(*measured_samples.host(change=slow))
+    assert 'class="%s"' % kind in html and ("bar fail" in html) is not quick
 
 
 # --- the charts

@@ -62,6 +62,45 @@ def test_what_was_measured_goes_before_the_form():
     assert judged(document, inputs)["metrics"][METRIC] == 1.0
 
 
+@pytest.mark.parametrize(("language", "words", "advice"), [
+    ("en", "On 4 GPUs the probed command used only 1", "torchrun, --nproc_per_node=gpu"),
+    ("zh", "在 4 个 GPU 上运行时，被探测的命令只使用了 1 个", "torchrun, --nproc_per_node=gpu")])
+def test_gpus_that_the_command_left_unused_void_the_figure(language, words, advice):
+    document, inputs = probed({"1": 1.0, "4": 1.004}, "step")
+    scaling = document["measurements"][0]["result"]["scaling"]
+    scaling["used_gpus"] = {"1": 1, "4": 4}
+    assert status(judged(document, inputs), METRIC) == "pass"
+    scaling["used_gpus"] = {"1": 1, "4": 1}
+    entry = judged(document, inputs, language=language)
+    found = finding(entry, METRIC)
+    assert found["status"] == "unknown" and status(entry, WORTH) == "unknown" and not {METRIC, WORTH} & set(entry["metrics"])
+    assert words in (found.get("message") or entry["absent"][METRIC]) and advice in found["advice"]
+
+
+@pytest.mark.parametrize("basis", ["step", "epoch"])
+def test_a_measurement_of_before_is_judged_by_the_gpus_of_its_largest_run(basis):
+    document, inputs = probed({"1": 1.0, "4": 1.0 if basis == "step" else 0.25}, basis)
+    result = document["measurements"][0]["result"]
+    assert status(judged(document, inputs), METRIC) == "pass"
+    for gpu in result["gpus"][1:]:
+        gpu.update(memory_used_peak_bytes=0, utilization_mean_fraction=0.0)
+    assert status(judged(document, inputs), METRIC) == "unknown"
+
+
+def test_a_smaller_run_that_left_gpus_unused_voids_it_too():
+    document, inputs = probed({"1": 1.0, "2": 1.0, "4": 1.0}, "step")
+    document["measurements"][0]["result"]["scaling"]["used_gpus"] = {"1": 1, "2": 1, "4": 4}
+    assert status(judged(document, inputs), METRIC) == "unknown"
+
+
+@pytest.mark.parametrize("used", [{"1": 1, "4": None}, {}, {"1": "x", "4": -1}])
+def test_gpus_that_were_not_sampled_are_said(used):
+    document, inputs = probed({"1": 1.0, "4": 1.0}, "step")
+    document["measurements"][0]["result"]["scaling"]["used_gpus"] = used
+    entry = judged(document, inputs)
+    assert status(entry, METRIC) == "pass" and "isn't known (they were not sampled)" in finding(entry, METRIC)["message"]
+
+
 def test_where_nobody_asked_the_question_does_not_arise():
     entry = judged(*host())
     assert not {METRIC, WORTH} & {found["check"] for found in entry["findings"]} and METRIC not in entry["absent"]

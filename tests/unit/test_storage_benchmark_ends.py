@@ -86,6 +86,38 @@ def test_what_fails_leaves_nothing(disk, tmp_path):
     assert answer["failed"] and empty(disk)
 
 
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("what", ["directory", "folder"])
+def test_what_was_moved_meanwhile_is_removed_where_it_is(disk, tmp_path, what, number):
+    fio = stand_in(tmp_path, '$REAL "$@"; code=$?; touch %s/ended; while [ ! -e %s/go ]; do sleep 0.02; done; exit $code'
+                   % (tmp_path, tmp_path))
+    process = start(path=str(disk), fio=fio, **SMALL)
+    assert wait_until((tmp_path / "ended").exists) and laid_out(disk)
+    (folder,) = disk.glob(storage_folder.PREFIX + "*")
+    elsewhere = tmp_path / "elsewhere"
+    (disk if what == "directory" else folder).rename(elsewhere)
+    if number:
+        process.send_signal(number)
+    (tmp_path / "go").touch()
+    out = process.communicate(timeout=60)[0]
+    if what == "directory":
+        assert wait_until(lambda: empty(elsewhere)), os.listdir(elsewhere)
+        elsewhere.rename(disk)
+    assert wait_until(lambda: not elsewhere.exists() and empty(disk))
+    if number != signal.SIGKILL:
+        answer = json.loads(out)
+        told = answer["msg"] if number else "; ".join(answer["measurement"]["notes"])
+        assert number or "the directory was moved or unmounted while it was measured, and what the test wrote there is" in told, told
+
+
+def test_a_directory_that_is_moved_between_two_jobs_ends_the_test_and_is_told(disk, tmp_path):
+    fio = stand_in(tmp_path, '$REAL "$@"; code=$?; mv %s %s/elsewhere; exit $code' % (disk, tmp_path))
+    answer = run(path=str(disk), fio=fio, jobs=["dataset_read", "checkpoint_write"], **SMALL)
+    assert empty(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").rename(disk)
+    assert answer["failed"] and "No such file or directory; the directory was moved or unmounted" in answer["msg"], answer
+
+
 def test_the_watcher_lets_a_session_go_at_once(disk, tmp_path):
     """An inherited descriptor would hold ssh open for as long as the watcher lives."""
     process = start(path=str(disk), fio=stand_in(tmp_path, HANGS), **LONG)
@@ -93,7 +125,8 @@ def test_the_watcher_lets_a_session_go_at_once(disk, tmp_path):
     (watcher,) = [pid for pid in filter(str.isdigit, os.listdir("/proc")) if _comm(pid) == "gpu-audit-watch"
                   and _parent(pid) == process.pid]
     links = [os.readlink(f"/proc/{watcher}/fd/{number}") for number in os.listdir(f"/proc/{watcher}/fd")]
-    assert sorted(link for link in links if link != "/dev/null") == [link for link in links if link.startswith("pipe:")]
+    # Beside these only what it will remove and where that lies.
+    assert all(link == "/dev/null" or link.startswith(("pipe:", str(disk))) for link in links), links
     assert len([link for link in links if link.startswith("pipe:")]) == 1
     process.kill()
     process.communicate(timeout=30)
@@ -145,6 +178,16 @@ def test_a_folder_that_cannot_be_made_is_an_error_and_leaves_no_watcher(tmp_path
         with storage_folder.OwnFolder(str(tmp_path / "missing"), 60):
             raise AssertionError("never entered")
     assert time.monotonic() - before < 30
+
+
+def test_what_was_moved_before_the_watcher_saw_it_is_removed_as_well(tmp_path):
+    (tmp_path / "disk").mkdir()
+    with storage_folder.OwnFolder(str(tmp_path / "disk"), 60) as folder:
+        os.kill(folder._watcher, signal.SIGSTOP)
+        os.makedirs(folder.path + "/a/b")
+        os.rename(folder.path, tmp_path / "moved")
+        os.kill(folder._watcher, signal.SIGCONT)
+    assert folder.moved and folder.left is None and os.listdir(tmp_path) == ["disk"] and os.listdir(tmp_path / "disk") == []
 
 
 def test_removing_follows_no_link(tmp_path):

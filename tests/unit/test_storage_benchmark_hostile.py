@@ -17,6 +17,7 @@ import pytest
 from storage_runs import FIO, SMALL, measured, programs_left, run, stand_in, start, wait_until
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 
 pytestmark = pytest.mark.skipif(not FIO, reason="fio isn't installed")
 LONG = {**SMALL, "size_bytes": 8 << 20, "runtime_seconds": 60}
@@ -89,11 +90,15 @@ def test_a_quota_that_is_reached_is_named(mounted, tmp_path):
 
 def test_a_disk_that_becomes_read_only_while_it_is_measured(mounted, tmp_path):
     point = mounted()
-    fio = stand_in(tmp_path, 'mount -o remount,ro %s 2>/dev/null; exec $REAL "$@"' % point)
+    # It ends only when the test has made the disk writable again, so that fio surely met the read-only one.
+    fio = stand_in(tmp_path, 'mount -o remount,ro %s 2>/dev/null; $REAL "$@"; code=$?; touch %s/ended; while [ ! -e %s/go ]; do sleep 0.1; done; exit $code'
+                   % (point, tmp_path, tmp_path))
     process = start(path=str(point), fio=fio, jobs=["checkpoint_write"], **SMALL)
     assert wait_until(lambda: subprocess.run(["findmnt", "-n", "-O", "ro", str(point)], capture_output=True, check=False).stdout)
     assert "is mounted read-only" in error(path=str(point))
+    assert wait_until((tmp_path / "ended").exists)
     subprocess.run(["mount", "-o", "remount,rw", str(point)], check=True)
+    (tmp_path / "go").touch()
     answer = json.loads(process.communicate(timeout=60)[0])
     assert answer["failed"] and "Read-only file system" in answer["msg"], answer["msg"]
     assert wait_until(lambda: os.listdir(point) == ["lost+found"])
@@ -119,7 +124,168 @@ def test_a_disk_without_a_free_byte_or_inode_is_left_alone(mounted):
     assert sorted(os.listdir(point)) == ["filler", "lost+found"] and len(before) == count + 1
 
 
+def test_a_disk_that_is_unmounted_while_it_is_measured_is_emptied_all_the_same(mounted, tmp_path):
+    point = mounted()
+    fio = stand_in(tmp_path, '$REAL "$@"; touch %s/ended; while [ ! -e %s/go ]; do sleep 0.02; done; exit 1' % (tmp_path, tmp_path))
+    process = start(path=str(point), fio=fio, **SMALL)
+    assert wait_until((tmp_path / "ended").exists)
+    subprocess.run(["umount", "-l", str(point)], check=True)
+    (tmp_path / "go").touch()
+    answer = json.loads(process.communicate(timeout=60)[0])
+    assert answer["failed"] and "the directory was moved or unmounted while it was measured" in answer["msg"], answer
+    subprocess.run(["mount", "-o", "loop", str(tmp_path / "image"), str(point)], check=True)
+    assert os.listdir(point) == ["lost+found"] and list(tmp_path.glob("mounted/.gpu*")) == []
+
+
 # ---------------------------------------------------------------- other tests
+
+
+def dead_folder(place):
+    """The folder of a test that was killed, with 20 MiB in it."""
+    machine, boot, space = storage_folder._here()
+    folder = place / (storage_folder.PREFIX + "-".join([machine, boot, space, "4194305", "1", "0" * 16]))
+    (folder / "dataset_read").mkdir(parents=True)
+    (folder / "dataset_read" / "a.0.0").write_bytes(bytes(20 << 20))
+    for number in range(30):
+        (folder / "dataset_read" / str(number)).touch()
+    return folder
+
+
+@pytest.mark.parametrize("what", [{"size_bytes": 8 << 20}, {"jobs": ["small_files"], "file_count": 20}])
+def test_what_a_killed_test_left_takes_no_room_from_the_next(mounted, what):
+    point = mounted("-N", "128")
+    folder = dead_folder(point)
+    if "file_count" in what:
+        (folder / "dataset_read" / "a.0.0").unlink()
+        for number in range(os.statvfs(point).f_ffree - 40):
+            (folder / ("f%d" % number)).touch()
+    options = dict(SMALL, path=str(point), **what)
+    plan = run(check=True, **options)
+    assert any("was killed left %s" % folder.name in note for note in plan["plan"]["notes"]) and folder.exists(), plan
+    result = measured(**options)
+    assert any(folder.name in note and "was removed" in note for note in result["notes"])
+    assert os.listdir(point) == ["lost+found"]
+
+
+def test_what_takes_the_room_and_stays_is_named(mounted):
+    point = mounted("-N", "128")
+    folder = dead_folder(point)
+    assert "make room" in error(path=str(point), size_bytes=64 << 20) and folder.exists()
+    os.chown(folder, 65534, 65534)
+    told = error(path=str(point), size_bytes=8 << 20)
+    assert told.endswith("or make room. Already there: what a test that was killed had left, %s, couldn't be removed: do it by hand"
+                         % folder.name)
+    assert folder.exists() and "目录中已有：无法清除" in complaints.say(told, "zh")
+    other = folder.rename(point / (storage_folder.PREFIX + "other"))
+    told = error(path=str(point), size_bytes=8 << 20)
+    assert "Already there: %s lies there: a test of another machine, container or user runs" % other.name in told
+    assert "目录中已有：此处有" in complaints.say(told, "zh")
+
+
+def test_who_makes_the_folder_first_measures_however_late_it_began(disk, tmp_path):
+    """The one that began earlier is held up before it makes its folder: it has to give way."""
+    (tmp_path / "late").mkdir()
+    late = tmp_path / "late" / "fio"
+    late.write_text('#!/bin/sh\ntouch %s/asked; while [ ! -e %s/go ]; do sleep 0.02; done; exec %s "$@"\n' % (tmp_path, tmp_path, FIO))
+    late.chmod(0o755)
+    first = start(path=str(disk), fio=str(late), **SMALL)
+    assert wait_until((tmp_path / "asked").exists)
+    second = start(path=str(disk), fio=stand_in(tmp_path, SLOW), **LONG)
+    assert wait_until(lambda: any(disk.glob("*/dataset_read/*")))
+    (tmp_path / "go").touch()
+    answer = json.loads(first.communicate(timeout=60)[0])
+    assert answer.get("failed") and "another storage test runs in %s now" % disk in answer["msg"], answer
+    assert second.poll() is None
+    second.terminate()
+    second.communicate(timeout=60)
+
+
+def test_a_test_that_came_to_run_beside_is_told(disk, tmp_path):
+    (tmp_path / "held").mkdir()
+    fio = stand_in(tmp_path / "held", '$REAL "$@"; code=$?; touch %s/ended; while [ ! -e %s/go ]; do sleep 0.02; done; exit $code'
+                   % (tmp_path, tmp_path))
+    first = start(path=str(disk), fio=fio, **SMALL)
+    assert wait_until((tmp_path / "ended").exists)
+    (own,) = os.listdir(disk)
+    second = start(path=str(disk), fio=stand_in(tmp_path, SLOW), hosts_at_once=2, **LONG)
+    assert wait_until(lambda: len(os.listdir(disk)) == 2)
+    (other,) = set(os.listdir(disk)) - {own}
+    (tmp_path / "go").touch()
+    notes = json.loads(first.communicate(timeout=60)[0])["measurement"]["notes"]
+    assert "another storage test ran in this directory at the same time (%s): the figures are those of both together" % other in notes
+    second.terminate()
+    second.communicate(timeout=60)
+
+
+def test_tests_begin_one_after_another(tmp_path):
+    (tmp_path / "other").mkdir()
+    with storage_folder.turn(str(tmp_path)) as mine, storage_folder.turn(str(tmp_path), 0.05) as theirs:
+        assert mine and not theirs
+        with storage_folder.turn(str(tmp_path / "other"), 0.05) as elsewhere:
+            assert elsewhere
+    with storage_folder.turn(str(tmp_path), 0.05) as again:
+        assert again
+
+
+def test_without_turns_a_test_looks_again_when_its_folder_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage_folder.socket, "socket", lambda *_kind: (_ for _ in ()).throw(PermissionError(1, "Operation not permitted")))
+    looks = []
+    with storage_folder.OwnFolder(str(tmp_path), 60, lambda: looks.append(len(os.listdir(tmp_path)))):
+        assert looks == [0, 1]
+
+    def refuse():
+        if os.listdir(tmp_path):
+            raise ValueError("another one")
+
+    with pytest.raises(ValueError, match="another one"):
+        with storage_folder.OwnFolder(str(tmp_path), 60, refuse):
+            raise AssertionError("never entered")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def fake_proc(tmp_path):
+    """A /proc with this process and nothing else in it, as one mounted with hidepid shows it."""
+    proc = tmp_path / "proc"
+    (proc / str(os.getpid()) / "ns").mkdir(parents=True)
+    (proc / "sys/kernel/random").mkdir(parents=True)
+    (proc / "sys/kernel/random/boot_id").write_text(open("/proc/sys/kernel/random/boot_id").read())
+    (proc / str(os.getpid()) / "ns" / "pid").symlink_to(os.readlink("/proc/self/ns/pid"))
+    (proc / "self").symlink_to(str(os.getpid()))
+    return proc
+
+
+def test_a_hidden_process_is_not_taken_for_dead(fake_proc):
+    living = subprocess.Popen(["sleep", "600"])
+    began = storage_folder._started(living.pid)
+    name = storage_folder.PREFIX + "-".join([*storage_folder._here(), str(living.pid), str(began), "0" * 16])
+    assert storage_folder.state_of(name) == storage_folder.RUNNING
+    assert storage_folder.state_of(name, proc=str(fake_proc)) == storage_folder.UNKNOWN
+    living.kill()
+    living.wait()
+    assert storage_folder.state_of(name, proc=str(fake_proc)) == storage_folder.DEAD
+
+
+@pytest.mark.parametrize("lost", ["self", "ns", "boot"])
+def test_where_proc_does_not_say_whose_it_is_nobody_is_dead_and_nobody_is_ended(fake_proc, lost):
+    """An outer namespace's /proc has other numbers; some sandboxes hide the boot's id or the namespace's."""
+    token = "-".join([*storage_folder._here(str(fake_proc)), "4194305", "1", "0" * 16])
+    assert storage_folder.state_of(storage_folder.PREFIX + token, proc=str(fake_proc)) == storage_folder.DEAD
+    (fake_proc / "77").mkdir()
+    (fake_proc / "77" / "environ").write_text("%s=%s\0" % (storage_folder.MARK_VARIABLE, token))
+    assert storage_folder._marked(token, str(fake_proc)) == [77]
+    if lost == "boot":
+        (fake_proc / "sys/kernel/random/boot_id").unlink()
+    elif lost == "ns":
+        (fake_proc / str(os.getpid()) / "ns" / "pid").unlink()
+    else:
+        (fake_proc / "self").unlink()
+        (fake_proc / str(os.getpid())).rename(fake_proc / "1")
+        (fake_proc / "self").symlink_to("1")
+        assert storage_folder._marked(token, str(fake_proc)) == []
+    # One that such a sandbox itself would make, too.
+    for again in (token, "-".join([*storage_folder._here(str(fake_proc)), "4194305", "1", "0" * 16])):
+        assert storage_folder.state_of(storage_folder.PREFIX + again, proc=str(fake_proc)) == storage_folder.UNKNOWN
 
 
 def test_of_two_tests_in_one_directory_the_second_gives_way(disk, tmp_path):
@@ -220,6 +386,15 @@ def test_links_that_lead_nowhere_or_to_a_device(disk, tmp_path):
         (tmp_path / "device").symlink_to(device)
         (tmp_path / "twice").symlink_to(tmp_path / "device")
         assert "is a device" in error(path=str(tmp_path / "twice"))
+
+
+def test_a_name_that_holds_a_nul_is_refused(disk):
+    told = error(path=str(disk) + "\0/x")
+    assert told == "path: %r holds a NUL, which no name can; give a directory" % (str(disk) + "\0/x")
+    assert "含有 NUL" in complaints.say(told, "zh")
+    for name in ("/usr/bin/fio\0", "fio\0"):
+        told = error(path=str(disk), fio=name)
+        assert "the fio named, %r, holds a NUL" % name in told and "含有 NUL" in complaints.say(told, "zh")
 
 
 @pytest.mark.parametrize("path", ["/proc/self/cwd/../../proc", "/sys/kernel", "/proc/sys", "/sys/fs/cgroup"])

@@ -55,6 +55,23 @@ def test_a_limit_on_file_sizes_is_said_in_both_languages():
     assert "SIGXFSZ" in said and "ulimit -f" in said and "大小限制" in chinese(said)
 
 
+@pytest.mark.parametrize("kind, english, translated", [("unknown", "(ext4, medium unknown)", "（ext4，介质未知）"), ("nvme", "(ext4, nvme)", "（ext4，NVMe）")])
+def test_a_medium_that_cannot_be_seen_is_said_to_be_unknown(kind, english, translated, tmp_path):
+    system = {"type": "ext4", "kind": kind, "mount_point": "/data", "device": "/dev/vda1", "network": False}
+    said = storage._said({"file_system": system, "path": str(tmp_path)}, [], {"bytes_on_disk": 5}, {})[0]
+    assert said.endswith(english) and translated in complaints.say("dataset_read" + said, "zh")
+
+
+def test_an_empty_list_of_jobs_is_refused_and_none_is_the_default(tmp_path):
+    with pytest.raises(ValueError, match="no jobs named; there are dataset_read, small_files"):
+        storage.plan({"path": str(tmp_path), "jobs": []})
+
+
+def test_ansibles_own_sentence_on_a_choice_has_its_chinese():
+    said = complaints.say("value of scaling_basis must be one of: step, epoch, got: steps", "zh")
+    assert said == "scaling_basis 必须是下列之一：step, epoch，而不是 steps"
+
+
 def test_the_folders_of_other_tests_are_told_in_both_languages():
     for sentence in storage._OTHERS.values():
         chinese(sentence % "5")

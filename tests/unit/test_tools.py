@@ -48,6 +48,18 @@ def test_every_variable_reaches_ansible_unchanged(tmp_path):
     assert arguments[-5:] == ["-e", "a=b c", "--tags", "collect", "trainops.gpu_audit.rejudge"]
 
 
+def test_measuring_takes_the_hosts_and_its_settings():
+    arguments = audit.playbook_arguments("measure", {"INVENTORY": "gpu1,", "LIMIT": "gpu1", "FORKS": "3", "LANGUAGE": "zh", "OUT": "/o",
+                                                     "EXTRA": "-e measure_storage_path=/data --check"})
+    assert arguments[:6] == ["-i", "gpu1,", "--limit", "gpu1", "--forks", "3"]
+    assert extra_vars(arguments) == {"gpu_audit_language": "zh", "gpu_audit_output_dir": "/o"}
+    assert arguments[-4:] == ["-e", "measure_storage_path=/data", "--check", "trainops.gpu_audit.measure"]
+
+
+def test_a_plan_needs_no_inventory():
+    assert audit.playbook_arguments("plan", {"EXTRA": "-e @model.yml"}) == ["-i", "localhost,", "-e", "@model.yml", "trainops.gpu_audit.plan"]
+
+
 def test_a_shipped_policy_and_a_host_list_are_taken_by_name():
     arguments = audit.playbook_arguments("audit", {"POLICY": "inference", "INVENTORY": "gpu1,gpu2,"})
     assert arguments[:2] == ["-i", "gpu1,gpu2,"]
@@ -75,6 +87,7 @@ def test_a_wrong_value_says_which_and_why(variables, words, tmp_path, monkeypatc
 
 @pytest.mark.parametrize(("command", "given", "words"), [
     ("rejudge", "LIMIT", "LIMIT has no effect here: a stored run is judged as a whole"),
+    ("measure", "POLICY", "POLICY has no effect here: an audit judges what was measured"),
     ("audit", "GATE", "GATE has no effect here: make gate refuses hosts"),
     ("audit", "INVENTRY", "no variable INVENTRY; did you mean INVENTORY?"),
     ("gate", "inventory", "no variable inventory; did you mean INVENTORY?"),
@@ -83,6 +96,12 @@ def test_a_variable_that_would_change_nothing_is_refused(command, given, words):
     with pytest.raises(environment.ToolError) as caught:
         audit.check_names(command, {"GIVEN": "OUT " + given})
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["INVENTORY", "LIMIT", "OUT", "FORKS", "POLICY", "RUN", "GATE"])
+def test_a_plan_refuses_what_is_of_hosts_and_runs(given):
+    with pytest.raises(environment.ToolError, match="%s has no effect here: no host is contacted" % given):
+        audit.check_names("plan", {"GIVEN": "LANGUAGE EXTRA " + given})
 
 
 def test_variables_of_other_programs_pass():
@@ -261,9 +280,19 @@ def test_a_python_too_old_is_refused_with_what_to_do(tmp_path):
 def test_help_names_every_target_and_variable():
     makefile = (ROOT / "Makefile").read_text()
     names = [name for name, _text in make_help.targets(makefile)]
-    assert names[:5] == ["help", "audit", "gate", "rejudge", "venv"] and "test" in names
+    assert names[:7] == ["help", "audit", "gate", "rejudge", "measure", "plan", "venv"] and "test" in names
     for name, _text, _example in make_help.VARIABLES:
         assert "$(value %s)" % name in makefile
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_a_readme_needs_no_ansible_before_it_says_how_to_install_it(readme):
+    """Read from the top, after `make audit` alone: ansible-playbook isn't on the PATH, the collection isn't installed."""
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    before, installing, _after = text.partition("ansible-galaxy collection install")
+    assert installing and "$ ansible-playbook" not in before
+    made = [line.split()[2] for line in text.splitlines() if line.startswith("$ make ")]
+    assert {"audit", "gate", "rejudge", "measure", "plan"} <= set(made) <= {name for name, _text in make_help.targets((ROOT / "Makefile").read_text())}
 
 
 def test_steps_are_selected_by_name_in_their_own_order():

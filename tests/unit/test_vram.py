@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, plan_texts, vram, vram_boards
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, vram, vram_boards
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import vram_fields, vram_rules
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.catalogue import boards
 
@@ -41,7 +41,7 @@ def size(form=None, **model):
 
 
 @pytest.mark.parametrize("left", ["input_sample_bytes", "batch_size", "hours_per_day"])
-@pytest.mark.parametrize("language", plan_texts.LANGUAGES)
+@pytest.mark.parametrize("language", ("en", "zh"))
 def test_without_a_base_figure_nothing_is_sized(left, language):
     found = made({name: value for name, value in FORM.items() if name != left}, language)
     assert found["missing_form"] == [left] and left in found["headline"]

@@ -202,7 +202,8 @@ def test_boards_are_names(written):
 def test_only_the_boards_that_were_asked_for(written, names):
     found = plan.make({**LLAMA, "boards": written}, FORM)
     assert {board["name"] for board in found["boards"]} == names
-    assert {board["name"] for board in plan.make({**LLAMA, "boards": "H100"}, FORM)["boards"]} > {"H100 PCIe", "H100 80GB HBM3", "H100 NVL"}
+    assert {board["name"] for board in plan.make({**LLAMA, "boards": "H100"}, FORM)["boards"]} == {
+        "H100 PCIe (80 GB)", "H100 80GB HBM3 (SXM5)", "H100 NVL (94 GB)", "H100 (SXM5, 94 GB)"}
 
 
 # --- figures ------------------------------------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def version(fio, os_release="", run=run_program):
         # The file is there and may be executed: what is missing or denied is what it needs.
         raise NoFio("%s can't be started: %s. %s" % (fio, "the interpreter or loader that it names is missing" if done.missing
                                                      else done.stderr.rpartition(": ")[2], _OTHER))
-    found = re.search(r"\bfio-v?((\d+)\.\S*)", done.stdout)
+    found = re.search(r"\bfio-v?((\d{1,4})\.\S{0,60})", done.stdout)
     if done.rc != 0:
         ended = "was ended by %s" % signal_name(-done.rc) if done.rc < 0 else "ended with status %d" % done.rc
         raise NoFio("%s --version %s: %s. %s" % (fio, ended, _line(done.stderr + "\n" + done.stdout) or "it said nothing", _OTHER))
@@ -124,6 +124,8 @@ def _line(words):
 def program(path=None):
     """The fio to run: the one named (a bare name is looked for), else the one on the search path or in the usual folders; null where none
     is installed. NoFio for a path where there is no program."""
+    if path and "\0" in path:
+        raise NoFio("the fio named, %r, holds a NUL, which no name can. %s" % (path[:200], _OTHER))
     if path and "/" in path:
         try:
             mode = os.stat(path).st_mode

@@ -4,6 +4,7 @@
 
 Three processes: the caller, a guard, and below it the watch (probe_watch.py), whose children are the command and the sampler. The
 guard ends the watch's whole tree however the watch ended; both end it when the caller is killed or nobody reads its output any more.
+The caller ends what is left where both were killed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ __all__ = ["ProbeError", "check_options", "machine_id", "measure", "plan", "run"
 
 GUARD_NAME = "gpu-audit-guard"
 MAX_ANSWER = 16 << 20
+# The guard ends the watch 90 s after the command's time at the latest, and then what is left.
+GUARD_SECONDS = 120.0
 
 
 def _unread():
@@ -52,22 +55,42 @@ def measure(given, probe_once=None, listed=None):
         return probe_once(given)
     counts, notes = probe_plan.counts_to_run(options, listed)
     words = probe_plan.visible_words(options)
-    seconds, answer, first = {}, None, None
+    seconds, used, answer, first = {}, {}, None, None
     for count in counts:
         chosen = words[:count] if words else ["%d" % number for number in range(count)]
         answer = probe_once(dict(given, environment=dict(options["environment"], CUDA_VISIBLE_DEVICES=",".join(chosen),
                                                          GPU_AUDIT_GPU_COUNT="%d" % count)))
         first, result = first or answer, answer["measurement"]
+        used["%d" % count] = used_gpus(result, count)
         taken = result["epoch_seconds"] if options["scaling_basis"] == "epoch" else result["iteration_seconds"]["mean"]
         if result["outcome"] in ("completed", "stopped") and taken:
             seconds["%d" % count] = taken
         else:
             why = "the command told none" if result["outcome"] in ("completed", "stopped") else "it ended as %s" % result["outcome"]
             notes.append("no time on %s: %s" % (probe_plan.gpus_text(count), why))
-    answer["measurement"]["scaling"] = {"basis": options["scaling_basis"], "seconds": seconds}
+    notes += unused_notes({int(name): used[name] for name in seconds})
+    answer["measurement"]["scaling"] = {"basis": options["scaling_basis"], "seconds": seconds, "used_gpus": used}
     answer["measurement"]["notes"] += notes
     answer["started"] = first["started"]
     return answer
+
+
+def used_gpus(result, count):
+    """How many of the `count` GPUs left to it a command used; None where that isn't known of all of them."""
+    seen = [entry["in_use"] for entry in result["gpus"]]
+    return sum(seen) if len(seen) >= count and None not in seen else None
+
+
+def unused_notes(used):
+    """What is to be said of runs whose times count: {number of GPUs: how many of them the command used, None where that isn't known}."""
+    short = [(count, found) for count, found in sorted(used.items()) if found is not None and found < count]
+    notes = []
+    if short:
+        notes.append("on %s the command used only %d: its times say nothing of what more GPUs bring. Start one process for each GPU, such as "
+                     "[torchrun, --nproc_per_node=gpu, train.py] with DistributedDataParallel" % (probe_plan.gpus_text(short[0][0]), short[0][1]))
+    elif None in used.values():
+        notes.append("whether the command used all of its GPUs isn't known: they were not sampled")
+    return notes
 
 
 def run(given, host=None, unread=_unread):
@@ -76,25 +99,28 @@ def run(given, host=None, unread=_unread):
     `host`: a HostFiles for tests; `unread()`: whether the answer has lost its reader, which ends the probe.
     """
     options = check_options(given)
-    with scratch_file() as answer:
-        parent, guard = os.getpid(), os.fork()
-        if guard == 0:
-            _guard(options, answer.fileno(), parent, host)
-        ended, lost = False, False
-        while not ended:
+    try:
+        folder = _helper_folder(options)
+    except OSError as error:
+        raise ProbeError("the probe itself failed: no folder for temporary files can be made (%s): free room in /tmp, or set TMPDIR"
+                         % error.strerror)
+    # What the command leaves comes to this process where it has killed both the guard and the watch.
+    others = probe_tree.children()
+    probe_tree.adopt_orphans()
+    try:
+        with scratch_file() as answer:
+            parent, guard = os.getpid(), os.fork()
+            if guard == 0:
+                _guard(options, answer.fileno(), parent, host, folder)
+            lost = _wait(guard, time.monotonic() + options["timeout_seconds"] + options["grace_seconds"] + GUARD_SECONDS, unread)
+            left = probe_tree.end_tree(0.5, others, patience_seconds=2.0) if probe_tree.below(parent, others) else []
             try:
-                ended = os.waitpid(guard, os.WNOHANG)[0] == guard
-            except ChildProcessError:
-                ended = True
-            if not ended:
-                if not lost and unread():
-                    lost = True
-                    os.kill(guard, signal.SIGTERM)
-                time.sleep(0.05)
-        try:
-            found = json.loads(read_scratch(answer, MAX_ANSWER).decode("ascii"))
-        except ValueError:
-            raise ProbeError("the process that watched the command ended without an answer (killed?); the command was ended with it")
+                found = json.loads(read_scratch(answer, MAX_ANSWER).decode("ascii"))
+            except ValueError:
+                raise ProbeError("the process that watched the command ended without an answer (killed?); %s" % (
+                    "; ".join(probe_tree.left_notes(left)) or "the command was ended with it"))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     if "crash" in found:
         raise ProbeError("the probe itself failed: %s" % found["crash"])
     if found["measurement"]["stopped_for"] == "signal":
@@ -102,9 +128,26 @@ def run(given, host=None, unread=_unread):
     return found
 
 
-def _guard(options, answer, parent, host):
+def _wait(guard, until, unread):
+    """Waits for the guard, and ends one that is long past its time (the command may stop it). -> whether the answer lost its reader."""
+    lost = False
+    while True:
+        try:
+            if os.waitpid(guard, os.WNOHANG)[0] == guard:
+                return lost
+        except ChildProcessError:
+            return lost
+        if not lost and unread():
+            lost = True
+            os.kill(guard, signal.SIGTERM)
+        if time.monotonic() > until:
+            os.kill(guard, signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def _guard(options, answer, parent, host, folder):
     """The guard's whole life; never returns."""
-    folder, stopping = None, []
+    stopping = []
     try:
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -121,19 +164,14 @@ def _guard(options, answer, parent, host):
                     os.close(number)
                 except OSError:
                     pass
-        try:
-            folder = _helper_folder(options)
-        except OSError as error:
-            _answer(answer, {"crash": "no folder for temporary files can be made (%s): free room in /tmp, or set TMPDIR" % error.strerror})
-            return
         own, watch = os.getpid(), os.fork()
         if watch == 0:
             _watch(options, os.path.join(folder, "progress.jsonl"), answer, own, host)
         _stand_by(watch, stopping, options)
     finally:
         probe_tree.end_tree(0.0, patience_seconds=2.0)
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        # The caller may have been killed.
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
 
 

@@ -11,6 +11,12 @@ OUTCOMES = ("completed", "stopped", "failed", "oom_cuda", "oom_host", "timeout",
 _SIGKILL = 9
 # At or above: the GPU is kept busy, and only its own limits are looked at.
 BUSY_GPU = 0.80
+# A process that opened a GPU holds at least a context of it, some hundred MiB, whatever it does there.
+CONTEXT_BYTES = 32 << 20
+# At or above: the GPU was used. Work in one of a hundred moments, or a fiftieth of its memory held.
+USED_UTILIZATION, USED_MEMORY = 0.01, 0.02
+# A loader with one thread that is at its end takes about a core; of CPUs that are all busy the job's part is what it took.
+ONE_THREAD_CORES, OWN_SHARE = 0.75, 0.50
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 _KERNEL_KILL = re.compile(r"(?:Killed process|oom_reaper: reaped process) (\d+)")
 # Frameworks that take VRAM ahead of need, as the result names them and as people do; of several the first counts.
@@ -47,8 +53,40 @@ def kernel_kills(text):
     return {int(pid) for pid in _KERNEL_KILL.findall(text)}
 
 
+def in_use(entry):
+    """Whether the workload used a GPU: True, False, or None where that isn't known.
+
+    entry: of the result's `gpus`. Something of the workload must be seen there (a process of it, or memory that grew by at least a context:
+    in a container the driver's pids are others'), and work, or memory held. Without figures of work its process or its memory is enough.
+    """
+    util, peak, total = entry["utilization_mean_fraction"], entry["memory_used_peak_bytes"], entry["memory_total_bytes"]
+    grown = None if peak is None else peak - (entry["memory_other_bytes"] or 0)
+    if util is None and grown is None:
+        return True if entry["used_by_job"] else None
+    touched = bool(entry["used_by_job"]) or grown is None or grown >= CONTEXT_BYTES
+    if util is None:
+        return touched
+    return touched and (util >= USED_UTILIZATION or bool(grown and total) and grown >= USED_MEMORY * total)
+
+
+def busy_cpu(cpu, job_cores, usable_cores):
+    """Who keeps the host's CPUs busy: "host_cpu" the workload itself, "other_processes" others, None where they aren't busy.
+
+    cpu: the result's, with `cpus`, how many its busy_fraction is of.
+    """
+    busy, busiest = cpu["busy_fraction"] or 0, cpu["busiest_core_fraction"] or 0
+    if job_cores is None:
+        return "host_cpu" if busy >= 0.90 or busiest >= 0.95 else None
+    if usable_cores and job_cores >= 0.90 * usable_cores or busiest >= 0.95 and job_cores >= ONE_THREAD_CORES:
+        return "host_cpu"
+    if busy >= 0.90:
+        return "host_cpu" if job_cores >= OWN_SHARE * busy * cpu["cpus"] else "other_processes"
+    return None
+
+
 def limiter(gpus, cpu, swap_rate, pressure, job_cores, usable_cores, network_share, seconds):
-    """What held the GPUs back: "thermal" | "power" | "swap" | "io_wait" | "host_cpu" | "network" | None where nothing stands out.
+    """What held the GPUs back: "thermal" | "power" | "swap" | "io_wait" | "host_cpu" | "other_processes" | "network" | None where nothing
+    stands out.
 
     gpus: result entries; swap_rate: bytes per second in and out; network_share: of the fastest link, received.
     """
@@ -61,16 +99,17 @@ def limiter(gpus, cpu, swap_rate, pressure, job_cores, usable_cores, network_sha
         brake, cap = events.get("hw_power_brake_slowdown", 0.0), events.get("sw_power_cap", 0.0)
         if seconds > 0 and (brake / seconds >= 0.10 or cap / seconds >= 0.50):
             return "power"
-    means = [entry["utilization_mean_fraction"] for entry in gpus if entry["utilization_mean_fraction"] is not None]
+    means = [entry["utilization_mean_fraction"] for entry in gpus
+             if entry["utilization_mean_fraction"] is not None and entry["in_use"] is not False]
     if not means or min(means) >= BUSY_GPU:
         return None
     if swap_rate is not None and swap_rate >= 1 << 20:
         return "swap"
     if (cpu["iowait_cores"] or 0) >= 0.5 or pressure.get("io", 0) >= 0.25:
         return "io_wait"
-    if ((cpu["busy_fraction"] or 0) >= 0.90 or (cpu["busiest_core_fraction"] or 0) >= 0.95
-            or job_cores is not None and usable_cores and job_cores >= 0.90 * usable_cores):
-        return "host_cpu"
+    who = busy_cpu(cpu, job_cores, usable_cores)
+    if who:
+        return who
     if network_share is not None and network_share >= 0.70:
         return "network"
     return None

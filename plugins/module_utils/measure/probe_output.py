@@ -14,9 +14,14 @@ import os
 import re
 import time
 
+from ..sources.gpu_record import clean_text
+from .tame import shown
+
 MAX_LINE, MAX_TIMES = 8192, 20000
 # No count, time or size that a workload tells is larger; sums and products of such ones are still finite.
 LARGEST = 1e18
+# How many matches of an expression a line may have: one iteration, one epoch, and figures of memory.
+MATCHES = {"iteration_pattern": 1, "epoch_pattern": 1, "memory_pattern": 16}
 # A regular expression may need exponential time; one line may take this much of the processor's.
 LINE_CPU_SECONDS = 0.5
 # All lines together may take this much, and a share of the time since the first: else a slow expression holds up the watch and the command.
@@ -83,16 +88,20 @@ class PatternError(ValueError):
 
 
 def compile_pattern(name, text, groups):
-    """The expression, None for none. PatternError names the option, the expression and what is wrong."""
+    """The expression, None for none. PatternError names the option, the expression's beginning and what is wrong."""
     if not text:
         return None
     try:
         pattern = re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise PatternError("%s: %r is no regular expression: %s" % (name, text[:200], error))
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else shown(error, 100)
+        raise PatternError("%s: %r is no regular expression: %s" % (name, shown(text), why))
     unknown = sorted(set(pattern.groupindex) - set(groups))
     if unknown:
-        raise PatternError("%s: unknown group %s; a group may be named %s" % (name, ", ".join(unknown), ", ".join(groups)))
+        raise PatternError("%s: unknown group %s; a group may be named %s" % (name, shown(", ".join(unknown)), ", ".join(groups)))
+    if pattern.search(""):
+        raise PatternError("%s: %r also matches an empty text, so that it would match everywhere: write it such that it has to find "
+                           "something, for example with + instead of *" % (name, shown(text)))
     return pattern
 
 
@@ -132,6 +141,8 @@ class Progress(object):
         self.begun, self.repetition = False, Repetition()
         self.notes, self._matching_since = [], None
         self._spent, self._first_line = 0.0, None
+        # The expressions of which it was noted that they match without a character.
+        self._empty = set()
 
     def interrupt_slow(self, *_signal):
         """For a timer's signal: ends the matching of a line that has taken too long. Python looks for signals while it matches."""
@@ -140,15 +151,29 @@ class Progress(object):
             raise TooSlow()
 
     def _matches(self, name, text, moment):
-        """The matches of one of the caller's expressions in a line; one that is too slow is given up for good."""
+        """The first MATCHES of one of the caller's expressions in a line; one that is too slow is given up for good.
+
+        A match without a character says nothing: an expression that has such ones has them at every place of every line.
+        """
         pattern = getattr(self, name)
         if pattern is None:
             return []
         began = time.process_time()
         try:
             self._matching_since = began
-            found = list(pattern.finditer(text))
+            found, empty = [], False
+            for match in pattern.finditer(text):
+                if match.end() == match.start():
+                    empty = True
+                    continue
+                found.append(match)
+                if len(found) == MATCHES[name]:
+                    break
             self._matching_since = None
+            if empty and not found and name not in self._empty:
+                self._empty.add(name)
+                self.notes.append("%s matched without taking a character, and such a match doesn't count: let it match what the line says"
+                                  % name)
             self._spent += time.process_time() - began
             if self._spent > ALL_CPU_SECONDS + ALL_CPU_SHARE * (moment - self._first_line):
                 setattr(self, name, None)
@@ -194,7 +219,7 @@ class Progress(object):
             seconds = number(groups.get("seconds")) if milliseconds is None else milliseconds / 1000.0
             self._iteration(moment, seconds, number(groups.get("data_seconds")), None, "output")
             found = True
-        for match in self._matches("epoch_pattern", text, moment)[:1]:
+        for match in self._matches("epoch_pattern", text, moment):
             self._epoch(moment, number(match.groupdict().get("seconds")))
         for match in self._matches("memory_pattern", text, moment):
             (unit, value), = match.groupdict().items()
@@ -235,7 +260,7 @@ class Progress(object):
         if reserved is not None:
             self.framework_reserved = max(self.framework_reserved or 0, int(reserved))
         if isinstance(value.get("framework"), str):
-            self.framework = value["framework"][:40]
+            self.framework = clean_text(value["framework"], 40) or None
         per_epoch = number(value.get("iterations_per_epoch"))
         if per_epoch:
             self.per_epoch, self.begun = int(per_epoch), True

@@ -17,6 +17,8 @@ DEFAULTS = {
 SPARE_SECONDS = 45.0
 HELPER_FILE = "gpu_audit_probe.py"
 COUNT_SECONDS = 30.0
+# A folder on a file server that doesn't answer.
+LOOK_SECONDS = 30.0
 # name -> (least, most)
 _RANGES = {"interval_seconds": (0.1, 60), "timeout_seconds": (1, 7 * 86400), "run_seconds": (1, 7 * 86400), "iterations": (1, 10 ** 7),
            "hang_seconds": (0, 7 * 86400), "grace_seconds": (0, 600), "iterations_per_epoch": (1, 10 ** 10),
@@ -162,14 +164,29 @@ def _uncounted(options):
             "progress_file, or wrap the loop with the helper gpu_audit_probe.py (docs/probe.md)")
 
 
+def check_command(options):
+    """ProbeError where program, folder or user aren't there or may not be used: looked at as the command's user, with its PATH.
+
+    What can't be found out (a file server that hangs) is left to the start.
+    """
+    from ..sources.forked import run_forked
+    user = None
+    try:
+        if options["run_as"]:
+            user = probe_tree.account(options["run_as"])
+    except probe_tree.StartError as error:
+        raise ProbeError(str(error))
+    environment = probe_tree.job_environment(options["environment"], user)
+    done, why, dummy = run_forked(lambda: probe_tree.why_not(options["argv"], environment, options["chdir"], user), LOOK_SECONDS,
+                                  "gpu-audit-look")
+    if done and why:
+        raise ProbeError(why)
+
+
 def plan(given, listed=None):
     """{"seconds": how long the probe takes at most, "notes": [text]}; ProbeError for a wrong option. Starts nothing of the command."""
     options = check_options(given)
-    if options["run_as"]:
-        try:
-            probe_tree.account(options["run_as"])
-        except probe_tree.StartError as error:
-            raise ProbeError(str(error))
+    check_command(options)
     once = min(options["timeout_seconds"], options["run_seconds"] or options["timeout_seconds"]) + options["grace_seconds"] + SPARE_SECONDS
     counts, left_out = counts_to_run(options, listed) if options["gpu_counts"] else ([], [])
     notes = [_uncounted(options)]

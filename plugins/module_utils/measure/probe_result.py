@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from ..sources.gpu_record import clean_text
@@ -48,7 +49,8 @@ def iteration_figures(progress):
 
 
 def _rounded(value, digits=6):
-    return None if value is None else round(value, digits)
+    """Null for what isn't known, and for a quotient past all numbers."""
+    return None if value is None or not math.isfinite(value) else round(value, digits)
 
 
 def _moment(seconds):
@@ -114,7 +116,8 @@ def build(watch, hello, seen, facts):
     usage, pressure = facts["usage"], summary.pressure()
     job_cores = (usage.ru_utime + usage.ru_stime) / seconds if seconds > 0 and not seen["error"] else None
     interface, received, share = _network_share(watch.host, summary.received())
-    cpu = dict(summary.cpu(), job_cores=_rounded(job_cores, 3), usable_cores=facts["usable"]["cores"])
+    cpu = dict(summary.cpu(), job_cores=_rounded(job_cores, 3), usable_cores=facts["usable"]["cores"],
+               cpus=len(facts["usable"]["cpus"]))
     window, window_name = summary.window()
     figures = iteration_figures(progress)
     if options["iterations_per_epoch"] and figures["epoch_seconds"] is None and figures["iteration_seconds"]["mean"] is not None:
@@ -206,8 +209,6 @@ def _notes(watch, hello, seen, summary, visible):
         notes.append("a process was still running when the command ended, and was ended")
     elif seen["left_running"]:
         notes.append("%d processes were still running when the command ended, and were ended" % seen["left_running"])
-    if seen["left"]:
-        notes.append("processes that not even SIGKILL ends: %s" % ", ".join("%d" % pid for pid in seen["left"][:20]))
     if not seen["error"]:
         notes += uncounted(options, progress, watch.followers[1] if len(watch.followers) > 1 else None)
     if progress.bad_lines:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ..sources.gpu_record import reason_names
-from . import sampler_host
+from . import probe_outcome, sampler_host
 from .sampler_series import Histogram, Mean, Series
 
 SERIES_POINTS = 180
@@ -177,6 +177,7 @@ class Summary(object):
                 utilization_encoder_peak_fraction=peak.encoder, power_mean_watts=_rounded(window.watts[number].mean(), 1),
                 power_peak_watts=_rounded(window.watts[number].peak, 1), temperature_max_celsius=peak.celsius,
                 clock_event_seconds={name: round(seconds, 2) for name, seconds in sorted(peak.events.items())})
+            entry["in_use"] = probe_outcome.in_use(entry)
             found.append(entry)
         return found
 

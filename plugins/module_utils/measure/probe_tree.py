@@ -17,6 +17,7 @@ import time
 
 from ..sources.host_files import HostFiles
 from . import sampler_host
+from .tame import shown
 
 # So often in a row nothing must be seen before nothing is left: whoever forks while /proc is read may be overlooked once.
 LOOKS = 3
@@ -74,7 +75,7 @@ def below(root, leave=(), host=None):
 
 def reap(statuses=None, leave=()):
     """Collects every ended child but those in `leave`; {pid: wait status} goes into `statuses`."""
-    for name in _children():
+    for name in children():
         if name in leave:
             continue
         try:
@@ -85,7 +86,7 @@ def reap(statuses=None, leave=()):
             statuses[pid] = status
 
 
-def _children():
+def children():
     """This process's children, ended ones included."""
     own, found, host = os.getpid(), [], HostFiles()
     for name in os.listdir("/proc"):
@@ -101,7 +102,8 @@ def end_tree(grace_seconds, leave=(), statuses=None, patience_seconds=5.0, group
 
     `group`: the process group that the command was started in, null for none. SIGKILL goes to whole groups as well: a process that forks
     and ends again and again is gone by the time its pid is known, but not its group.
-    -> pids that even SIGKILL did not end within `patience_seconds` (state D), [] where all are gone.
+    -> pids that even SIGKILL did not end within `patience_seconds`, or that this user may not end (see left_notes()); [] where all are
+    gone.
     """
     root = os.getpid()
     left = below(root, leave)
@@ -115,15 +117,40 @@ def end_tree(grace_seconds, leave=(), statuses=None, patience_seconds=5.0, group
     until, pause, groups, looks = time.monotonic() + patience_seconds, 0.002, {group} - {None}, 0
     while looks < LOOKS and time.monotonic() < until:
         groups |= _groups(left)
-        _signal(left, signal.SIGKILL)
+        refused = _signal(left, signal.SIGKILL)
         _signal([-number for number in groups], signal.SIGKILL)
         time.sleep(pause)
         pause = min(0.05, pause * 2)
         reap(statuses, leave)
         left = below(root, leave)
-        looks = 0 if left else looks + 1
+        looks = 0 if set(left) - refused else looks + 1
     reap(statuses, leave)
     return left
+
+
+def left_notes(pids):
+    """What is to be said of processes that end_tree() left, [] for none: this user may not end them (setuid programs), or nobody can."""
+    closed, stuck = [], []
+    for pid in pids:
+        try:
+            os.kill(pid, 0)
+            stuck.append(pid)
+        except PermissionError:
+            closed.append(pid)
+        except OSError:
+            # Gone since.
+            pass
+    notes = []
+    if closed:
+        notes.append("processes of another user that the probe may not end: %s. End them by hand%s" % (
+            _pids_text(closed), "" if os.geteuid() == 0 else ", or measure with become: true"))
+    if stuck:
+        notes.append("processes that not even SIGKILL ends: %s" % _pids_text(stuck))
+    return notes
+
+
+def _pids_text(pids):
+    return ", ".join("%d" % pid for pid in pids[:20])
 
 
 def _groups(pids):
@@ -138,14 +165,19 @@ def _groups(pids):
 
 
 def _signal(pids, number):
+    """Sends a signal. -> those of `pids` that this user may not signal"""
+    refused = set()
     for pid in pids:
         try:
             os.kill(pid, number)
             if number == signal.SIGTERM:
                 # A stopped process can't act on it.
                 os.kill(pid, signal.SIGCONT)
+        except PermissionError:
+            refused.add(pid)
         except OSError:
             pass
+    return refused
 
 
 def account(name):
@@ -154,10 +186,50 @@ def account(name):
     try:
         entry = pwd.getpwnam(name)
     except (KeyError, ValueError):
-        raise StartError("run_as: there is no user %s on this host: name one of its users, or leave run_as out" % name)
+        raise StartError("run_as: there is no user %s on this host: name one of its users, or leave run_as out" % shown(name))
     if os.geteuid() not in (0, entry.pw_uid):
-        raise StartError("run_as: only root can start a command as %s; set become: true" % name)
+        raise StartError("run_as: only root can start a command as %s; set become: true" % shown(name))
     return entry
+
+
+def job_environment(given, user=None, progress_path=""):
+    """The whole environment of a command. given: its own variables; user: an entry of account(); progress_path: the helper's file."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "GPU_AUDIT_", "PYTHON"))}
+    if user is not None:
+        environment.update(HOME=user.pw_dir, USER=user.pw_name, LOGNAME=user.pw_name, SHELL=user.pw_shell or "/bin/sh")
+    environment.setdefault("PATH", os.defpath)
+    # Else what a Python program prints comes in blocks, long after the iteration it tells of.
+    environment["PYTHONUNBUFFERED"] = "1"
+    environment["GPU_AUDIT_PROBE_FILE"] = progress_path
+    environment.update(given)
+    return environment
+
+
+def become(user):
+    """This process is that user's from now on; only root can, and anybody else is that user already."""
+    if user is not None and os.geteuid() == 0:
+        os.initgroups(user.pw_name, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+
+
+def why_not(argv, environment, folder, user=None):
+    """Why the command can't be started, in one sentence, None where nothing speaks against it. Ends as the user: for a child of its own.
+
+    What execve alone can tell (a format that this host can't run, arguments that are too long) isn't known here.
+    """
+    stage = "run_as"
+    try:
+        become(user)
+        stage = "chdir"
+        os.chdir(folder)
+        stage = "argv"
+        find_program(argv[0], environment, folder)
+    except StartError as error:
+        return str(error)
+    except (OSError, ValueError) as error:
+        return _start_words(stage, error, argv, folder)
+    return None
 
 
 def find_program(name, environment, folder):
@@ -180,7 +252,7 @@ def find_program(name, environment, folder):
     said = said_name(name)
     if said != name:
         raise StartError("argv: no program has the name that begins with %s: give a list of words, the program first, and variables in "
-                         "environment" % said)
+                         "environment" % shown(said, 300))
     if found and stat.S_ISDIR(found[1]):
         raise StartError("argv: %s is a folder, not a command: give the program in it" % found[0])
     if found:
@@ -190,9 +262,9 @@ def find_program(name, environment, folder):
         raise StartError("argv: %s can't be reached by %s (permission denied on a folder above it): open the folder, or set run_as"
                          % (closed, _own_name()))
     if "/" in name:
-        raise StartError("argv: the command %s isn't there: give the path that it has on this host" % places[0])
+        raise StartError("argv: the command %s isn't there: give the path that it has on this host" % shown(places[0], 300))
     raise StartError("argv: the command %s isn't there, or isn't on PATH (%s): give its whole path, set PATH in environment, or install it"
-                     % (name, search))
+                     % (shown(name, 300), shown(search, 300)))
 
 
 def _own_name():
@@ -221,7 +293,7 @@ _WORDS = {
 def _start_words(stage, error, argv, folder):
     """Why a command could not be started, in one sentence."""
     code = getattr(error, "errno", None)
-    subject = {"chdir": folder, "argv": said_name(argv[0])}.get(stage)
+    subject = {"chdir": shown(folder, 300), "argv": shown(said_name(argv[0]), 300)}.get(stage)
     if (stage, code) in _WORDS:
         return "%s: %s %s" % (stage, subject, _WORDS[stage, code].format(user=_own_name()))
     words = os.strerror(code) if code else str(error)
@@ -271,11 +343,8 @@ def start(argv, environment, folder, output, user=None, oom_score=None):
                         file.write(oom_score)
                 except OSError:
                     pass
-            if user is not None and os.geteuid() == 0:
-                stage = "run_as"
-                os.initgroups(user.pw_name, user.pw_gid)
-                os.setgid(user.pw_gid)
-                os.setuid(user.pw_uid)
+            stage = "run_as"
+            become(user)
             # Only now: changing the user clears it.
             die_with(parent, signal.SIGKILL)
             stage = "chdir"

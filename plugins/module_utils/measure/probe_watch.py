@@ -126,19 +126,6 @@ class Watch(object):
         self.life, self.utils = None, ()
         self.parsed = self.passed_by = 0
 
-    # -- starting -------------------------------------------------------------------------------------------------------------
-
-    def environment(self, user):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "GPU_AUDIT_", "PYTHON"))}
-        if user is not None:
-            environment.update(HOME=user.pw_dir, USER=user.pw_name, LOGNAME=user.pw_name, SHELL=user.pw_shell or "/bin/sh")
-        environment.setdefault("PATH", os.defpath)
-        # Else what a Python program prints comes in blocks, long after the iteration it tells of.
-        environment["PYTHONUNBUFFERED"] = "1"
-        environment["GPU_AUDIT_PROBE_FILE"] = self.helper_path
-        environment.update(self.options["environment"])
-        return environment
-
     def run(self):
         """The whole probe. -> the answer of probe_result.build(). Never raises for what a command can do."""
         probe_tree.set_name(WATCH_NAME)
@@ -167,14 +154,14 @@ class Watch(object):
         out_read, out_write = os.pipe()
         os.set_blocking(out_read, False)
         wall = time.time()
-        seen = {"stop": None, "exit_code": None, "signal": None, "signal_name": None, "killed": False, "error": None, "left": [],
+        seen = {"stop": None, "exit_code": None, "signal": None, "signal_name": None, "killed": False, "error": None,
                 "left_running": 0, "status": None}
         began = time.monotonic()
         self.summary.begin(began)
         user, environment = None, {}
         try:
             user = probe_tree.account(self.options["run_as"]) if self.options["run_as"] else None
-            environment = self.environment(user)
+            environment = probe_tree.job_environment(self.options["environment"], user, self.helper_path)
             self.job = probe_tree.start(self.options["argv"], environment, self.options["chdir"], out_write, user, oom_score)
         except probe_tree.StartError as error:
             seen["error"] = str(error)
@@ -353,7 +340,7 @@ class Watch(object):
         if seen["stop"] is None and self.job is not None:
             seen["left_running"] = len(probe_tree.below(os.getpid(), leave))
             grace = min(2.0, self.options["grace_seconds"]) if seen["left_running"] else 0.0
-        seen["left"] = probe_tree.end_tree(grace, leave, self.statuses, group=self.job)
+        self.notes += probe_tree.left_notes(probe_tree.end_tree(grace, leave, self.statuses, group=self.job))
         if seen["status"] is None:
             seen["status"] = self.statuses.get(self.job)
         now = time.monotonic()

@@ -9,6 +9,7 @@ not asked for again. SM activity comes from the GPM functions (nvml.h; Hopper an
 from __future__ import annotations
 
 import ctypes
+import math
 
 from ..sources.gpu_record import clean_text, error_code, error_text, program_name
 from ..sources.nvml_ctypes import LIBRARY_NOT_FOUND
@@ -71,7 +72,8 @@ class SmActivity(object):
         self.metrics.metrics[0].metricId = _GPM_SM_UTIL
         self._call("nvmlGpmMetricsGet", ctypes.byref(self.metrics))
         answer = self.metrics.metrics[0]
-        return None if answer.nvmlReturn else min(1.0, max(0.0, answer.value / 100.0))
+        # What isn't finite is no share: max() would make 0 of it.
+        return None if answer.nvmlReturn or not math.isfinite(answer.value) else min(1.0, max(0.0, answer.value / 100.0))
 
 
 class Device(object):

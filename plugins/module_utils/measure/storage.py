@@ -12,8 +12,7 @@ import signal
 import time
 
 from ..facts import memory as memory_facts
-from ..facts import platform as platform_facts
-from ..sources.forked import signal_name
+from ..sources.forked import run_forked, signal_name
 from ..sources.host_files import HostFiles
 from . import fio_jobs, fio_run, storage_folder, storage_place
 from .figures import bytes_text
@@ -23,6 +22,8 @@ FROM_DEVICE_FRACTION = 0.9
 # For the whole module beyond its jobs: looking, and removing what they wrote.
 SPARE_SECONDS = 60
 LONGEST_START_WAIT_SECONDS = 3600
+# How long removed files may still count as taken (btrfs, shares).
+FREED_SECONDS = 40
 # name -> (least, most) of what fio_jobs doesn't look at.
 _RANGES = {"timeout_seconds": (0, 14 * 86400), "start_at": (0, 1 << 40), "hosts_at_once": (1, 1 << 20),
            "alone_bytes_per_second": (0, 1 << 60)}
@@ -44,21 +45,58 @@ def plan(options, host=None):
     "place", "fio", "fio_version", "memory_bytes".
     """
     host = host or HostFiles()
-    jobs = fio_jobs.jobs(options.get("jobs") or ["dataset_read"], options.get("quick"), options.get("size_bytes"), options.get("numjobs"),
+    # An empty list is a mistake, and not the default.
+    names = ["dataset_read"] if options.get("jobs") is None else options["jobs"]
+    jobs = fio_jobs.jobs(names, options.get("quick"), options.get("size_bytes"), options.get("numjobs"),
                          options.get("runtime_seconds"), options.get("sample_bytes"), options.get("file_count"))
     place = storage_place.examine(host, options["path"])
     memory = memory_facts.collect(host)
     _check_numbers(options)
     limits = [options.get("timeout_seconds") or fio_jobs.time_limit(job) for job in jobs]
     made = fio_jobs.announced(jobs, limits)
-    storage_place.check_room(place, made["bytes_on_disk"], made["files"] + len(jobs) + 1, memory["available_bytes"])
+    room = (made["bytes_on_disk"], made["files"] + len(jobs) + 1, memory["available_bytes"])
+    _check_room(place, room)
     fio = fio_run.program(options.get("fio"))
     version = fio_run.version(fio, host.text_or("/etc/os-release", ""))
     wait = _start_wait(options)
     # With a moment to begin at, the first job's files are laid out by a run of their own.
     made["seconds"] += SPARE_SECONDS + wait + (limits[0] if options.get("start_at") else 0)
     made["notes"] = _said(place, jobs, made, options)
-    return dict(made, jobs=jobs, limits=limits, place=place, fio=fio, fio_version=version, memory_bytes=memory["total_bytes"])
+    return dict(made, jobs=jobs, limits=limits, place=place, room=room, fio=fio, fio_version=version, memory_bytes=memory["total_bytes"])
+
+
+def _check_room(place, room):
+    """storage_place.Refused where there isn't room, even with what run() removes first."""
+    try:
+        storage_place.check_room(place, *room)
+    except storage_place.Refused as error:
+        others = _others(place)
+        dead = [name for name, state in others if state == storage_folder.DEAD and storage_folder.removable(place["path"], name)]
+        size, inodes = _weight(place, dead)
+        more = dict(place, free_bytes=place["free_bytes"] + size,
+                    inodes_free=None if place["inodes_free"] is None else place["inodes_free"] + inodes)
+        try:
+            storage_place.check_room(more, *room)
+        except storage_place.Refused:
+            # What lies there and stays may be what takes the room.
+            there = [_stays(name, state) for name, state in others if name not in dead]
+            raise storage_place.Refused("%s. Already there: %s" % (error, there[0]) if there else str(error))
+
+
+def _weight(place, names):
+    """(bytes, inodes) that dead tests' folders take; (0, 0) where the file system doesn't say in time."""
+    def look():
+        found = [storage_folder.weight(os.path.join(place["path"], name)) for name in names]
+        return [sum(each[0] for each in found), sum(each[1] for each in found)]
+
+    ok, found, _kind = run_forked(look, storage_place.LOOK_SECONDS) if names else (False, None, None)
+    return tuple(found) if ok else (0, 0)
+
+
+def _stays(name, state):
+    if state == storage_folder.DEAD:
+        return "what a test that was killed had left, %s, couldn't be removed: do it by hand" % name
+    return _OTHERS[state] % name
 
 
 def _check_numbers(options):
@@ -79,8 +117,9 @@ def _start_wait(options):
 
 def _said(place, jobs, made, options):
     system = place["file_system"]
+    kind = "medium unknown" if system["kind"] == "unknown" else system["kind"]
     notes = ["%s%s on %s (%s, %s)" % ("quick look: " if options.get("quick") else "", ", ".join(job.name for job in jobs),
-                                      system["mount_point"], system["type"], system["kind"]),
+                                      system["mount_point"], system["type"], kind),
              "files of up to %s at a time in a folder of its own, removed afterwards" % bytes_text(made["bytes_on_disk"])]
     notes += [_OTHERS[state] % name for name, state in _others(place)[:3]]
     return notes
@@ -90,8 +129,11 @@ def _said(place, jobs, made, options):
 _OTHERS = {
     storage_folder.RUNNING: "another storage test runs in this directory now (%s)",
     storage_folder.DEAD: "a test that was killed left %s there; it is removed when this one runs",
-    storage_folder.UNKNOWN: "%s lies there: a test of another machine or container runs there now, or left it; remove it when none does",
+    storage_folder.UNKNOWN: "%s lies there: a test of another machine, container or user runs there now, or left it; remove it when none "
+                            "does",
 }
+# A lazily unmounted or renamed directory.
+_MOVED = "the directory was moved or unmounted while it was measured, and what the test wrote there is removed all the same"
 
 
 def _others(place, own=None):
@@ -99,32 +141,65 @@ def _others(place, own=None):
     return storage_folder.others(place["path"], not system["network"] and system["device"].startswith("/dev/"), own)
 
 
-def _make_way(options, place, folder):
-    """With our own folder made: Failed where an older test runs in the same directory; folders of dead ones are removed. -> notes."""
+def _clear_dead(place):
+    """Removes the folders of dead tests. -> notes."""
     notes = []
-    for name, state in _others(place, folder.name):
-        if state == storage_folder.RUNNING:
-            if (options.get("hosts_at_once") or 1) < 2 and storage_folder.earlier_than(name, folder.name):
-                raise Failed("another storage test runs in %s now (%s), and both would measure each other; measure again when it has ended"
-                             % (place["path"], name))
-        elif state == storage_folder.DEAD:
+    for name, state in _others(place):
+        if state == storage_folder.DEAD:
             gone = storage_folder.clear(place["path"], name)
             what = "was removed" if gone else "couldn't be removed: do it by hand"
             notes.append("what a test that was killed had left, %s, %s" % (name, what))
     return notes
 
 
-def _company(options, place, folder):
-    """Notes on tests of others that lay beside ours at the end of it."""
-    if (options.get("hosts_at_once") or 1) > 1:
-        return []
-    return ["a test of another machine or container was in this directory at the same time, or left %s there: where it ran, the figures "
-            "are those of both together" % name for name, state in _others(place, folder.name) if state == storage_folder.UNKNOWN][:3]
+def _room_again(options, planned):
+    """The place as it is with the dead tests' folders gone; storage_place.Refused where that isn't enough. Some file systems free what was
+    removed a moment later."""
+    until = time.monotonic() + FREED_SECONDS
+    while True:
+        place = storage_place.examine(HostFiles(), options["path"])
+        try:
+            storage_place.check_room(place, *planned["room"])
+            return place
+        except storage_place.Refused:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(0.5)
 
 
-def identity(host=None):
-    """The machine-id, as the facts have it."""
-    return platform_facts.collect(host or HostFiles())["machine_id"]
+def _admit(options, place, own):
+    """Failed where another test runs in the same directory."""
+    for name, state in _others(place, own) if (options.get("hosts_at_once") or 1) < 2 else ():
+        if state == storage_folder.RUNNING:
+            raise Failed("another storage test runs in %s now (%s), and both would measure each other; measure again when it has ended"
+                         % (place["path"], name))
+
+
+class _Company(object):
+    """Tests of others that lie beside ours, which were looked for again and again while it ran."""
+
+    def __init__(self, options, place, own):
+        self._place, self._own = place, own
+        # Hosts that measure together are meant to be there.
+        self._looks = (options.get("hosts_at_once") or 1) < 2
+        self._dead = {name for name, state in _others(place, own) if state == storage_folder.DEAD}
+        self._found = {}
+
+    def look(self):
+        for name, state in _others(self._place, self._own) if self._looks else ():
+            if name not in self._dead and self._found.get(name) != storage_folder.RUNNING:
+                # One that has died since was there when ours ran.
+                self._found[name] = storage_folder.UNKNOWN if state == storage_folder.UNKNOWN else storage_folder.RUNNING
+
+    def notes(self):
+        return [_BESIDE[state] % name for name, state in sorted(self._found.items())][:3]
+
+
+_BESIDE = {
+    storage_folder.RUNNING: "another storage test ran in this directory at the same time (%s): the figures are those of both together",
+    storage_folder.UNKNOWN: "a test of another machine, container or user was in this directory at the same time, or left %s there: where "
+                            "it ran, the figures are those of both together",
+}
 
 
 def _interrupt(number, _frame):
@@ -135,36 +210,48 @@ def run(options, planned):
     """Measures. `planned`: of plan(). -> the measurement; Failed where no job gave anything. What it wrote is gone whatever happens."""
     place = planned["place"]
     before = dict((number, signal.signal(number, _interrupt)) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
-    results, errors, notes = {}, {}, []
+    results, errors, notes, folder = {}, {}, [], None
     try:
-        folder = storage_folder.OwnFolder(place["path"], planned["seconds"])
+        notes += _clear_dead(place)
+        if notes:
+            place = _room_again(options, planned)
+        folder = storage_folder.OwnFolder(place["path"], planned["seconds"], lambda: _admit(options, place, folder.name))
         with folder:
-            notes += _make_way(options, place, folder)
+            company = _Company(options, place, folder.name)
             for job, limit in zip(planned["jobs"], planned["limits"]):
                 own = os.path.join(folder.path, job.name)
                 os.mkdir(own)
                 notes += _wait_for_start(options, planned, job, own, folder, limit)
                 outcome = fio_run.run_job(planned["fio"], job, own, folder.environment(), limit)
+                company.look()
                 if outcome.error is None:
                     results[job.name] = job_result(job, outcome, place["file_system"], planned["memory_bytes"])
                 else:
                     errors[job.name] = outcome.error
                 # A worker of a fio that was ended may still be writing.
-                if not storage_folder.remove(own, folder.token, 60):
+                if not folder.remove_part(job.name, 60):
                     errors.setdefault(job.name, "its files couldn't be removed: %s" % own)
                     break
-            notes += _company(options, place, folder)
+            notes += company.notes()
     except OSError as error:
-        raise Failed("%s: %s" % (error.filename or place["path"], error.strerror or error))
+        raise Failed("%s: %s" % (error.filename or place["path"], error.strerror or error) + "".join(
+            "; " + note for note in _endings(folder)))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if folder.left:
-        notes.append("couldn't be removed within %d s: %s; remove it by hand" % (storage_folder.REMOVE_SECONDS, folder.left))
+    notes += _endings(folder)
     if not results:
-        raise Failed("; ".join("%s: %s" % (name, errors[name]) for name in sorted(errors)) + ("; " + notes[-1] if folder.left else ""))
+        raise Failed("; ".join("%s: %s" % (name, errors[name]) for name in sorted(errors)) + "".join(
+            "; " + note for note in _endings(folder)))
     notes += ["%s gave no result: %s" % (name, errors[name]) for name in sorted(errors)]
     return measurement(options, planned, results, errors, notes + _job_notes(results))
+
+
+def _endings(folder):
+    """Notes on how it ended with the test's folder, null where it came to none."""
+    if folder is not None and folder.left:
+        return ["couldn't be removed within %d s: %s; remove it by hand" % (storage_folder.REMOVE_SECONDS, folder.left)]
+    return [_MOVED] if folder is not None and folder.moved else []
 
 
 def _job_notes(results):

@@ -46,6 +46,8 @@ def examine(host, path, run=run_forked):
     "total_bytes", "free_bytes", "inodes_free"}; Refused for anything that is no directory to write in."""
     if not path.startswith("/"):
         raise Refused("path must be absolute, not %s" % (path or "empty"))
+    if "\0" in path:
+        raise Refused("path: %r holds a NUL, which no name can; give a directory" % path[:200])
     if "$" in path:
         raise Refused("%s: fio reads a name with $ in it as its own variable; give another directory" % path)
     try:

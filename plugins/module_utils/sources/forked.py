@@ -12,14 +12,14 @@ import time
 from .run_program import MAX_BYTES, end_group, read_scratch, scratch_file
 
 
-def _close_descriptors(keep):
+def _close_descriptors(*keep):
     """Closes everything inherited but `keep`: a stuck child must not hold the ssh session's descriptors."""
     try:
         numbers = [int(name) for name in os.listdir("/proc/self/fd")]
     except OSError:
         numbers = range(3, 1024)
     for number in numbers:
-        if number > 2 and number != keep:
+        if number > 2 and number not in keep:
             try:
                 os.close(number)
             except OSError:

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import os
+import re
 
 import yaml
 
@@ -29,6 +31,30 @@ def plain_name(name):
 def boards():
     """Every board of the catalogue, as gpus.yml has it: shared, so not to be changed."""
     return tuple(load_reference("gpus.yml")["gpus"])
+
+
+_FORM = re.compile(r"(?:sxm\d?|pcie|nvl)")
+_SIZE = re.compile(r"(\d+)gb")
+
+
+@functools.lru_cache(maxsize=1)
+def _families():
+    return collections.Counter(board["key"].partition("-")[0] for board in boards())
+
+
+def shown_name(board):
+    """A board's product name for people: with the form factor and size that its key has and its name lacks, where a product comes in
+    several ("H100" is also the name of the one with 94 GB: "H100 (SXM5, 94 GB)").
+    """
+    name, missing = plain_name(board["names"][0]), []
+    family, *parts = board["key"].split("-")
+    for part in parts if _families()[family] > 1 else ():
+        size = _SIZE.fullmatch(part)
+        if size and size[1] + "g" not in name.lower().replace(" ", ""):
+            missing.append(size[1] + " GB")
+        elif _FORM.fullmatch(part) and part not in name.lower():
+            missing.append(part.upper())
+    return "%s (%s)" % (name, ", ".join(missing)) if missing else name
 
 
 @functools.lru_cache(maxsize=1)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from . import gpu as gpu_metrics, probe
-from .measurements import find_measurement
+from .measurements import find_measurement, source_of
 from .registry import amount, define, gpu_label, maps, number, text
 
 define(
@@ -25,9 +25,10 @@ define(
 define(
     "compute.gpu_idle_fraction",
     "fraction",
-    "worst GPU of a workload probe: share of time without work on it",
-    ("workload_probe.result.gpus[].idle_fraction",),
-    "工作负载探测中最差的 GPU：没有工作的时间占比",
+    "worst GPU that the job of a workload probe uses (of all where it uses none): share of time without work on it, over the same window "
+    "as workload.gpu_utilization_mean_fraction",
+    ("workload_probe.result.gpus[].idle_fraction", "workload_probe.result.gpus[].in_use", "workload_probe.result.window"),
+    "工作负载探测中作业所用 GPU（都未使用时取全部）里最差的一个：没有工作的时间占比，统计区间与 workload.gpu_utilization_mean_fraction 相同",
 )
 
 define(
@@ -80,18 +81,19 @@ def _derive_idle(state):
 
 
 def _derive_probe(state, name, field):
-    """The largest value of a 0..1 field over the whole GPUs of a workload probe."""
+    """The largest value of a 0..1 field over the whole GPUs that a workload probe's job uses, over all of them where it uses none."""
     measurement = find_measurement(state, name, "workload_probe")
     if measurement is None:
         return
-    absence = probe.peak_absence(measurement["result"])
+    absence = probe.peak_absence(measurement)
     if absence and not probe.is_reservation(absence):
         state.unknown(name, absence[0], **absence[1])
         return
-    entries = [entry for entry in maps(measurement["result"], "gpus") if not text(entry, "mig_uuid")]
+    entries = probe.used_gpus(measurement["result"])
+    entries = entries or [entry for entry in maps(measurement["result"], "gpus") if not text(entry, "mig_uuid")]
     known = [(amount(entry, field), gpu_label(entry)) for entry in entries]
     if not known or any(fraction is None or fraction > 1 for fraction, _label in known):
         state.unknown(name, "absent.measurement_incomplete", module="workload_probe", field=field)
         return
     worst, label = max(known)
-    state.value(name, worst, [{"what": label, "value": worst, "source": "workload_probe %s" % (text(measurement, "finished") or "?")}])
+    state.value(name, worst, [{"what": label, "value": worst, "source": source_of(measurement)}])

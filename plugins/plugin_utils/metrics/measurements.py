@@ -15,16 +15,41 @@ SILENT = "absent.not_asked"
 
 def find_optional(state, module, matches=None):
     """The newest measurement of a module with a result, None where there is none; marks nothing."""
+    return newest_result(state.document, module, matches)
+
+
+def with_results(document, module, matches=None):
+    """The measurements of a module that have a result, the newest first; one of a command that never started comes after all others."""
     found = [
         entry
-        for entry in maps(state.document, "measurements")
+        for entry in maps(document or {}, "measurements")
         if entry.get("module") == module and isinstance(entry.get("result"), dict) and (matches is None or matches(entry))
     ]
-    return max(found, key=_newest) if found else None
+    return sorted(found, key=_newest, reverse=True)
+
+
+def newest_result(document, module, matches=None):
+    """The first of with_results(), None where there is none."""
+    return next(iter(with_results(document, module, matches)), None)
+
+
+def not_started(entry):
+    """Whether a probe's command never came to run: it measured nothing and hides nothing that was measured."""
+    return mapping(entry, "result").get("outcome") == "not_started"
 
 
 def _newest(entry):
-    return text(entry, "finished") or "", text(entry, "target") or ""
+    return not not_started(entry), text(entry, "finished") or "", text(entry, "target") or ""
+
+
+def command_of(entry):
+    """The command of a probe as a measurement names it: "python3 train.py (/srv/train)"; "?" where it doesn't."""
+    return " ".join((text(entry, "target") or "?").split())[:120]
+
+
+def source_of(entry, what="workload_probe"):
+    """Where a figure of a probe comes from: "workload_probe 2026-11-29T12:10:00Z of python3 train.py"."""
+    return "%s %s of %s" % (what, text(entry, "finished") or "?", command_of(entry))
 
 
 def find_measurement(state, name, module, matches=None):
@@ -46,7 +71,7 @@ def find_measurement(state, name, module, matches=None):
         state.unknown(
             name,
             "absent.measurement_failed",
-            module=module,
+            module="%s (%s)" % (module, command_of(found[-1])) if module == "workload_probe" else module,
             error=text(found[-1], "error") or text(mapping(found[-1], "error"), "message") or "?",
         )
         return None

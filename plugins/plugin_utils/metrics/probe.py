@@ -7,12 +7,13 @@ All of it judges the pipeline, not the machine, but for the memory that ran out.
 
 from __future__ import annotations
 
-from .measurements import SILENT, find_optional
-from .registry import amount, define, gpu_label, mapping, maps, number, text
+from .measurements import SILENT, command_of, source_of, with_results
+from .registry import amount, define, flag, gpu_label, mapping, maps, number, text
 
 OUTCOME, OUT_OF_MEMORY, LEFT_OVER = "workload.outcome", "vram.out_of_memory", "vram.left_over_fraction"
 WAIT, EPOCH, READ = "workload.data_wait_fraction", "workload.epoch_seconds", "workload.read_bytes_per_second"
 UTILIZATION, DATA_SIDE, CAPPED = "workload.gpu_utilization_mean_fraction", "workload.data_side", "workload.capped"
+UNUSED = "workload.unused_gpus"
 SWAP, HOST_OUT_OF_MEMORY = "memory.swap_bytes_per_second", "memory.out_of_memory"
 _RESULT = "workload_probe.result."
 
@@ -68,9 +69,17 @@ define(
 define(
     UTILIZATION,
     "fraction",
-    "mean of utilization_mean_fraction over the GPUs that the job uses",
-    (_RESULT + "gpus[].utilization_mean_fraction",),
-    "作业所用各 GPU 的平均利用率的均值",
+    "mean of utilization_mean_fraction over the GPUs that the job uses (in_use), over the probe's window: from the first iteration on where "
+    "at least five samples followed it, else the whole run",
+    (_RESULT + "gpus[].utilization_mean_fraction", _RESULT + "gpus[].in_use", _RESULT + "window"),
+    "作业所用各 GPU（in_use）平均利用率的均值；统计区间为首次迭代之后（其后至少有五个样本时），否则为整个运行过程",
+)
+define(
+    UNUSED,
+    "count",
+    "GPUs that were left to the probe's command and that it did not use",
+    (_RESULT + "gpus[].in_use",),
+    "探测时分配给命令而未被其使用的 GPU 数量",
 )
 define(
     SWAP,
@@ -84,9 +93,11 @@ define(
     "word",
     "what keeps data from the GPUs while VRAM is steady and the GPUs of the job are used 0.05 to 0.50 on average, or the job waits "
     "for data above 0.30 "
-    "of the time: host_cpu, io_wait, swap, network_link, or unnamed; none otherwise",
+    "of the time: host_cpu (the job's own work on the CPUs), other_processes (the CPUs are busy with others), io_wait, swap, network_link, "
+    "or unnamed; none otherwise",
     (_RESULT + "limiter", _RESULT + "gpus[].utilization_mean_fraction", _RESULT + "data_wait_fraction", _RESULT + "series"),
-    "显存稳定而作业所用 GPU 平均利用率为 0.05 至 0.50，或等待数据时间占比超过 0.30 时，限制数据供给的因素：host_cpu、io_wait、swap、network_link 或 unnamed；否则为 none",
+    "显存稳定而作业所用 GPU 平均利用率为 0.05 至 0.50，或等待数据时间占比超过 0.30 时，限制数据供给的因素：host_cpu（作业自身占满 CPU）、"
+    "other_processes（CPU 被其他进程占用）、io_wait、swap、network_link 或 unnamed；否则为 none",
     good="none",
 )
 define(
@@ -108,21 +119,25 @@ STEADY = 0.05
 ENDED_WELL = ("completed", "stopped")
 _OUTCOMES = ENDED_WELL + ("failed", "oom_cuda", "oom_host", "timeout", "hang", "not_started")
 # What the probe names -> the metric's word.
-_LIMITERS = {"host_cpu": "host_cpu", "io_wait": "io_wait", "swap": "swap", "network": "network_link"}
-_ALL = (OUTCOME, OUT_OF_MEMORY, LEFT_OVER, WAIT, EPOCH, READ, UTILIZATION, SWAP, DATA_SIDE, CAPPED, HOST_OUT_OF_MEMORY)
+_LIMITERS = {"host_cpu": "host_cpu", "other_processes": "other_processes", "io_wait": "io_wait", "swap": "swap", "network": "network_link"}
+_ALL = (OUTCOME, OUT_OF_MEMORY, LEFT_OVER, WAIT, EPOCH, READ, UTILIZATION, UNUSED, SWAP, DATA_SIDE, CAPPED, HOST_OUT_OF_MEMORY)
+# So many other probed commands are named.
+OTHERS = 3
 
 
 def derive(state):
     """Every metric of the probe's job: silent where there is no probe."""
-    measurement = find_optional(state, "workload_probe")
-    if measurement is None:
+    found = with_results(state.document, "workload_probe")
+    if not found:
         for name in _ALL:
             state.not_applicable(name, SILENT)
         return
+    measurement = found[0]
     result = measurement["result"]
-    source = "workload_probe %s" % (text(measurement, "finished") or "?")
-    _derive_outcome(state, result, source)
-    _derive_out_of_memory(state, result, source)
+    source = source_of(measurement)
+    _derive_outcome(state, result, source, found[1:])
+    _derive_unused(state, result, source)
+    _derive_out_of_memory(state, result, source, command_of(measurement))
     _derive_left_over(state, result, source)
     for name, value, unit_limit in (
         (WAIT, amount(result, "data_wait_fraction"), 1),
@@ -139,11 +154,13 @@ def derive(state):
     _derive_capped(state, result, source)
 
 
-def peak_absence(result):
+def peak_absence(measurement):
     """None, or (reason, params) why the VRAM peak of this probe isn't the job's: the command never really ran, or reserves on purpose."""
+    result = measurement["result"]
     outcome = text(result, "outcome")
     if outcome is not None and outcome not in (*ENDED_WELL, "oom_cuda") and not amount(result, "iterations"):
-        return _ended(result, outcome)
+        reason, params = _ended(result, outcome)
+        return reason, dict(params, command=command_of(measurement))
     framework = text(result, "reservation")
     if framework and amount(result, "framework_peak_bytes") is None:
         return "absent.reservation", {"framework": framework}
@@ -177,10 +194,16 @@ def is_reservation(absence):
 
 
 def used_gpus(result):
-    """The entries of a probe's whole GPUs that its job uses: some work, or more than a fiftieth of the memory."""
+    """The entries of a probe's whole GPUs that its job uses, by what the probe says (in_use).
+
+    Where it doesn't: those with some work, or with more than a fiftieth of the memory in use.
+    """
     entries = [entry for entry in maps(result, "gpus") if not text(entry, "mig_uuid")]
 
     def is_used(entry):
+        said = flag(entry, "in_use")
+        if said is not None:
+            return said
         used, total = amount(entry, "memory_used_peak_bytes") or 0, amount(entry, "memory_total_bytes")
         return (amount(entry, "utilization_mean_fraction") or 0) >= BUSY_LOW or bool(total) and used > 0.02 * total
 
@@ -194,19 +217,37 @@ def _ending(result):
     return [(what, value) for what, value in shown if value is not None]
 
 
-def _derive_outcome(state, result, source):
+def _derive_unused(state, result, source):
+    """How many GPUs that were left to the job it did not use; silent where the command didn't run, or no figure of a GPU tells."""
+    entries = [entry for entry in maps(result, "gpus") if not text(entry, "mig_uuid")]
+    known = [entry for entry in entries if flag(entry, "in_use") is not None or amount(entry, "utilization_mean_fraction") is not None]
+    if text(result, "outcome") not in (None, "timeout", "hang", *ENDED_WELL) or not known:
+        state.not_applicable(UNUSED, SILENT)
+        return
+    used = used_gpus(result)
+    unused = [entry for entry in known if entry not in used]
+    evidence = [
+        {"what": "%s utilization_mean_fraction" % gpu_label(entry), "value": amount(entry, "utilization_mean_fraction"), "source": source}
+        for entry in unused
+    ]
+    state.value(UNUSED, len(unused), evidence)
+
+
+def _derive_outcome(state, result, source, others):
     outcome = text(result, "outcome")
     if outcome is None:
         state.not_applicable(OUTCOME, SILENT)
         return
     metric = [{"what": what, "value": value, "source": source} for what, value in _ending(result)]
+    for entry in others[:OTHERS]:
+        metric.append({"what": "other_probe", "value": "%s, %s" % (command_of(entry), text(entry, "finished") or "?"), "source": source})
     # "timeout" is already what a driver does that gives no answer.
     state.value(OUTCOME, "timed_out" if outcome == "timeout" else outcome, metric)
     if outcome in _OUTCOMES and outcome not in ENDED_WELL:
         state.values[OUTCOME]["advice"] = "advice.outcome." + outcome
 
 
-def _derive_out_of_memory(state, result, source):
+def _derive_out_of_memory(state, result, source, command):
     if text(result, "outcome") is None:
         state.not_applicable(OUT_OF_MEMORY, SILENT)
         state.not_applicable(HOST_OUT_OF_MEMORY, SILENT)
@@ -215,13 +256,13 @@ def _derive_out_of_memory(state, result, source):
     if started:
         _derive_host_out_of_memory(state, result, source)
     else:
-        state.unknown(HOST_OUT_OF_MEMORY, "absent.not_started", module="workload_probe")
+        state.unknown(HOST_OUT_OF_MEMORY, "absent.not_started", module="workload_probe", command=command)
     if text(state.gpu_document, "state") == "no_hardware":
         state.not_applicable(OUT_OF_MEMORY, "absent.no_gpu")
     elif started:
         _derive_gpu_out_of_memory(state, result, source)
     else:
-        state.unknown(OUT_OF_MEMORY, "absent.not_started", module="workload_probe")
+        state.unknown(OUT_OF_MEMORY, "absent.not_started", module="workload_probe", command=command)
 
 
 def _derive_host_out_of_memory(state, result, source):
@@ -320,6 +361,7 @@ def _derive_data_side(state, result, source):
             ("data_wait_fraction", waiting),
             ("cpu_busy_fraction", amount(cpu, "busy_fraction")),
             ("cpu_busiest_core_fraction", amount(cpu, "busiest_core_fraction")),
+            ("job_cores", amount(cpu, "job_cores")),
             ("cpu_iowait_fraction", amount(cpu, "iowait_fraction")),
             ("read_bytes_per_second", state.get(READ)),
         )
@@ -352,7 +394,8 @@ def _derive_capped(state, result, source):
     lowered = {
         text(gpu, "uuid")
         for gpu in state.live
-        if (amount(gpu, "power_limit_watts") or 0) < 0.995 * (amount(gpu, "power_limit_default_watts") or 0)
+        if amount(gpu, "power_limit_watts") is not None
+        and amount(gpu, "power_limit_watts") < 0.995 * (amount(gpu, "power_limit_default_watts") or 0)
     }
     found = []
     for entry in entries:

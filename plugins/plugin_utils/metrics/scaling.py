@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from ..scaling import ScalingError, summarise
-from .measurements import find_measurement
-from .registry import define, mapping, text
+from .measurements import find_measurement, source_of
+from .probe import used_gpus
+from .registry import amount, define, mapping, maps, text
 
 EFFICIENCY, WORTH = "scaling.efficiency_fraction", "scaling.worth_adding"
 _INPUTS = ("workload_probe.result.scaling", "workload.scaling_seconds", "workload.scaling_basis")
@@ -15,9 +16,10 @@ _WORDS = {"yes": "worth_adding", "marginal": "marginal_gain", "no": "not_worth_a
 define(
     EFFICIENCY,
     "fraction",
-    "speed-up on the largest number of GPUs measured / that number (relative to the smallest measured)",
+    "speed-up on the largest number of GPUs measured / that number (relative to the smallest measured); unknown where a probe's command "
+    "left GPUs that it was given unused",
     _INPUTS,
-    "所测最大 GPU 数时的加速比 / GPU 数（相对所测最小 GPU 数）",
+    "所测最大 GPU 数时的加速比 / GPU 数（相对所测最小 GPU 数）；探测命令有分配到的 GPU 未使用时为未知",
 )
 define(
     WORTH,
@@ -34,8 +36,14 @@ def derive(state):
     if measurement is not None:
         measured = measurement["result"]["scaling"]
         basis = text(measured, "basis") or "epoch"
-        times, source = mapping(measured, "seconds"), "workload_probe.scaling %s" % (text(measurement, "finished") or "?")
+        times, source = mapping(measured, "seconds"), source_of(measurement, "workload_probe.scaling")
+        unused = left_unused(measurement["result"])
+        if unused:
+            state.unknown(EFFICIENCY, "absent.scaling_unused", **unused)
+            state.copy_absence(WORTH, EFFICIENCY)
+            return
     else:
+        measurement = None
         times, basis, source = state.form.get("scaling_seconds"), state.form.get("scaling_basis") or "epoch", "workload.scaling_seconds"
         if not times:
             if len(state.gpus) == 1:
@@ -56,9 +64,35 @@ def derive(state):
         return
     evidence = [_evidence(point, source) for point in reversed(found["points"])]
     state.value(EFFICIENCY, found["efficiency_fraction"], evidence)
-    if "superlinear" in found["notes"]:
-        state.values[EFFICIENCY]["note"] = "finding.superlinear"
     state.value(WORTH, _WORDS[found["worth_adding"]], evidence)
+    unseen = measurement is not None and not is_seen(measurement["result"])
+    superlinear = ["finding.superlinear"] if "superlinear" in found["notes"] else []
+    notes = [*superlinear, *(["finding.gpus_unseen"] if unseen else [])]
+    for name in (EFFICIENCY, WORTH) if notes else ():
+        state.values[name]["note"] = notes
+
+
+def _used_on(result):
+    """{number of GPUs: how many of them the command used, None where that isn't known} of a probe on several numbers."""
+    scaling = mapping(result, "scaling")
+    used = mapping(scaling, "used_gpus")
+    counts = sorted(int(key) for key in mapping(scaling, "seconds") if isinstance(key, str) and key.isdecimal() and len(key) < 6)
+    found = {count: amount(used, str(count)) for count in counts}
+    if counts and "used_gpus" not in scaling and maps(result, "gpus"):
+        # A measurement of before that was told: its other figures are those of the most GPUs.
+        found[counts[-1]] = len(used_gpus(result))
+    return found
+
+
+def left_unused(result):
+    """{"gpus", "used"} of the first number of GPUs on which a probe's command used fewer; None where it used all, or nothing tells."""
+    return next(({"gpus": count, "used": used} for count, used in _used_on(result).items() if used is not None and used < count), None)
+
+
+def is_seen(result):
+    """Whether it is known that the command used all the GPUs of its largest run."""
+    used = _used_on(result)
+    return bool(used) and used[max(used)] is not None
 
 
 def _has_scaling(measurement):

@@ -7,6 +7,7 @@ A result that came out of memory is never a disk's speed.
 
 from __future__ import annotations
 
+from .. import storage_jobs
 from . import gpu as gpu_metrics
 from .measurements import SILENT, find_measurement, find_optional
 from .probe import used_gpus
@@ -114,15 +115,19 @@ define(
 
 # Reading in sequence at this multiple of the need is no trouble: the policies' own limit.
 ENOUGH = 1.25
-_MEMORY_LABELS = ("cached", "memory")
+# What is said of a figure that is a hint and no answer (storage_jobs.tentative): (reason, note of one that passes, label of its source).
+_TENTATIVE = {
+    "quick": ("absent.quick", "finding.quick", "quick"),
+    "too_short": ("absent.too_short", "finding.too_short", "too short"),
+}
 
 
 def derive(state):
     """Every metric of storage's speed. Needs gpu.* and the workload probe's metrics to be derived before."""
     _derive_needed(state)
-    _derive_rate(state, READ, "dataset_read", "read_bytes_per_second")
-    _derive_rate(state, SMALL, "small_files", "small_file_bytes_per_second")
-    _derive_rate(state, WRITE, "checkpoint_write", "checkpoint_write_bytes_per_second")
+    _derive_rate(state, READ, "dataset_read")
+    _derive_rate(state, SMALL, "small_files")
+    _derive_rate(state, WRITE, "checkpoint_write")
     _derive_headroom(state)
     _derive_small_headroom(state)
     _derive_stall(state)
@@ -195,41 +200,22 @@ def _probed_rate(state, batch_size):
     return rate, {"what": "samples_per_second_per_gpu", "value": rate, "source": "workload_probe %s" % (text(probe, "finished") or "?")}
 
 
-def _job(result, name):
-    return mapping(mapping(result, "jobs"), name)
-
-
-def _from_memory(result, job_name):
-    """The label of a result that came out of memory ("cached" or "memory"), None for one that came off the storage."""
-    label = text(_job(result, job_name), "buffered_label")
-    if label in _MEMORY_LABELS:
-        return label
-    if text(mapping(result, "file_system"), "kind") == "memory":
-        return "memory"
-    # Without labels of the jobs, the one for the whole counts.
-    return "cached" if label is None and not _job(result, job_name) and flag(result, "cached") else None
-
-
-def _derive_rate(state, name, job_name, field):
-    purpose = "checkpoints" if name == WRITE else "dataset"
-    fits = on_path(state, purpose)
-    measurement = find_measurement(state, name, "storage_benchmark", lambda entry: fits(entry) and _measured(entry, field))
+def _derive_rate(state, name, job_name):
+    field = storage_jobs.FIGURES[job_name]
+    fits = on_path(state, "checkpoints" if name == WRITE else "dataset")
+    measurement = storage_jobs.newest_of(state.document, job_name, fits)
     if measurement is None:
-        if name != READ and state.absent[name]["reason"] == "absent.not_measured":
-            state.not_applicable(name, SILENT)
+        _absent_rate(state, name, field, fits)
         return
     result = measurement["result"]
-    label = _from_memory(result, job_name)
-    if name == WRITE and label == "cached":
-        # What was written is synced at the end: a cache that answered reads says nothing of it.
-        label = None
-    speed = amount(result, field)
+    label, speed = storage_jobs.from_memory(result, job_name), amount(result, field)
+    tentative = storage_jobs.tentative(result, job_name)
     source = "storage_benchmark %s" % (text(measurement, "finished") or "?")
-    if flag(result, "quick"):
-        source += " (quick)"
+    if tentative:
+        source += " (%s)" % _TENTATIVE[tentative][2]
     if (amount(result, "hosts_at_once") or 1) > 1:
         source += " (%d hosts at once)" % result["hosts_at_once"]
-    if text(_job(result, job_name), "buffered_label") == "buffered":
+    if text(storage_jobs.job_of(result, job_name), "buffered_label") == "buffered":
         source += " (buffered)"
     if label:
         reason = "absent.memory" if label == "memory" else "absent.cached"
@@ -238,19 +224,31 @@ def _derive_rate(state, name, job_name, field):
         state.unknown(name, "absent.measurement_incomplete", module="storage_benchmark", field=field)
     else:
         state.value(name, speed, [{"what": field, "value": speed, "source": source}])
+        if tentative:
+            params = {"module": "storage_benchmark", "job": job_name}
+            state.values[name]["tentative"] = {"reason": _TENTATIVE[tentative][0], "params": params}
+        _labelled(state, name)
 
 
-def _labelled(state, name):
-    """Says of a figure that passes what of its measurement a reader must know: a quick look, reads through the page cache."""
-    source = str(state.values[name]["evidence"][0]["source"])
-    notes = [key for word, key in (("(quick)", "finding.quick"), ("(buffered)", "finding.buffered")) if word in source]
+def _absent_rate(state, name, field, fits):
+    """Marks a rate absent that no test gave: a failed one may have been its test, and the sequential read belongs to every one."""
+    found = find_measurement(state, name, "storage_benchmark", lambda entry: fits(entry) and (name == READ or "error" in entry))
+    if found is not None:
+        state.unknown(name, "absent.measurement_incomplete", module="storage_benchmark", field=field)
+    elif name != READ and state.absent[name]["reason"] == "absent.not_measured":
+        state.not_applicable(name, SILENT)
+
+
+def _labelled(state, name, measured=None):
+    """Says of a figure what of its measurement a reader must know: a hint that is no answer, reads through the page cache."""
+    metric = state.values[name]
+    if measured and "tentative" in state.values[measured]:
+        metric["tentative"] = state.values[measured]["tentative"]
+    source = str(metric["evidence"][0]["source"])
+    labels = [("(%s)" % label, note) for _reason, note, label in _TENTATIVE.values()] + [("(buffered)", "finding.buffered")]
+    notes = [note for label, note in labels if label in source]
     if notes:
-        state.values[name]["note"] = notes
-
-
-def _measured(entry, field):
-    """Whether a test had this job, or failed before anybody knows; the sequential read belongs to every test."""
-    return field == "read_bytes_per_second" or "error" in entry or mapping(entry, "result").get(field) is not None
+        metric["note"] = notes
 
 
 def _ratio(state, name, measured):
@@ -265,7 +263,7 @@ def _ratio(state, name, measured):
         speed["value"] / needed["value"],
         [*speed["evidence"], {"what": "needed_bytes_per_second", "value": needed["value"], "source": needed["evidence"][0]["source"]}],
     )
-    _labelled(state, name)
+    _labelled(state, name, measured)
 
 
 def _derive_headroom(state):
@@ -305,7 +303,7 @@ def _derive_stall(state):
             {"what": "checkpoint_interval_seconds", "value": minutes * 60, "source": "workload form"},
         ],
     )
-    _labelled(state, STALL)
+    _labelled(state, STALL, WRITE)
 
 
 def _derive_medium(state):
@@ -332,14 +330,17 @@ def _derive_medium(state):
 
 
 def _derive_differences(state):
-    measurement = find_optional(state, "storage_benchmark", on_path(state, "dataset"))
+    fits, shape = on_path(state, "dataset"), sample_shape(state.form)
+    small = storage_jobs.newest_of(state.document, "small_files", fits) if shape["layout"] == "files" else None
+    # A test of another tool may describe its jobs and give no figure of them, or the other way round.
+    measurement = small or storage_jobs.newest_of(state.document, "dataset_read", fits) or find_optional(state, "storage_benchmark", fits)
     if measurement is None:
         state.not_applicable(DIFFERENCES, SILENT)
         return
-    result, shape = measurement["result"], sample_shape(state.form)
+    result = measurement["result"]
     source = "storage_benchmark %s" % (text(measurement, "finished") or "?")
-    name = "small_files" if shape["layout"] == "files" and _job(result, "small_files") else "dataset_read"
-    job = _job(result, name)
+    name = "small_files" if shape["layout"] == "files" and storage_jobs.job_of(result, "small_files") else "dataset_read"
+    job = storage_jobs.job_of(result, name)
     if not job or not any(value for key, value in shape.items() if key != "layout"):
         state.not_applicable(DIFFERENCES, "absent.no_shape" if job else SILENT)
         return
@@ -354,10 +355,6 @@ def _derive_differences(state):
 
 
 _GUIDE = ("guide_job", "runtime_seconds")
-# One per cent of the guide's 60 s: whatever was read, a speed from less is chance. Below SHORT it takes the full form's data.
-SHORTEST_SECONDS, SHORT_SECONDS = 0.6, 5
-# Files that the full form of small_files reads.
-_FULL_FILES = 20000
 
 
 def _unlike_the_guide(job, name, quick):
@@ -365,9 +362,8 @@ def _unlike_the_guide(job, name, quick):
     found = []
     if name == "dataset_read" and job.get("guide_job") is False and not quick:
         found.append(("guide_job", "other size, readers or time", "4 x 4 GiB, 60 s"))
-    seconds = amount(mapping(job, "read"), "runtime_seconds")
-    whole = flag(job, "guide_job") if name == "dataset_read" else (amount(job, "file_count") or 0) >= _FULL_FILES
-    if seconds is not None and seconds < (SHORTEST_SECONDS if whole else SHORT_SECONDS):
+    seconds = storage_jobs.too_short(job, name)
+    if seconds is not None:
         found.append(("runtime_seconds", "too short: %g s" % seconds, "60 s"))
     return found
 
@@ -414,10 +410,10 @@ _PLAIN_READS = frozenset(("psync", "sync", "pvsync"))
 
 
 def _derive_shared(state):
-    measurement = find_optional(state, "storage_benchmark", on_path(state, "dataset"))
+    measurement = storage_jobs.newest_of(state.document, "dataset_read", on_path(state, "dataset"))
     shared = mapping(measurement["result"], "shared") if measurement else {}
     one, many = amount(shared, "alone_bytes_per_second"), amount(shared, "together_bytes_per_second")
-    if not one or not many or _from_memory(measurement["result"], "dataset_read"):
+    if not one or not many or storage_jobs.from_memory(measurement["result"], "dataset_read"):
         state.not_applicable(SHARED, SILENT)
         return
     hosts = amount(measurement["result"], "hosts_at_once") or 2

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from . import gpu as gpu_metrics
 from . import probe
-from .measurements import find_measurement
+from .measurements import find_measurement, source_of
 from .registry import amount, define, flag, gpu_label, maps, text
 
 define(
@@ -91,7 +91,7 @@ def _derive_peak(state):
     measurement = find_measurement(state, name, "workload_probe")
     if measurement is None:
         return
-    absence = probe.peak_absence(measurement["result"])
+    absence = probe.peak_absence(measurement)
     if absence:
         state.unknown(name, absence[0], **absence[1])
         return
@@ -111,7 +111,7 @@ def _derive_peak(state):
         state.unknown(name, "absent.measurement_incomplete", module="workload_probe", field="memory_used_peak_bytes")
         return
     worst, label, entry = max(peaks, key=lambda peak: peak[0])
-    source = "workload_probe %s" % (text(measurement, "finished") or "?")
+    source = source_of(measurement)
     used = amount(entry, "memory_used_peak_bytes")
     usable = amount(entry, "memory_total_bytes") - (amount(entry, "memory_reserved_bytes") or 0)
     sizes = (("memory_used_peak_bytes", used), ("usable_bytes", usable))
@@ -144,6 +144,6 @@ def _derive_framework_peak(state, measurement):
         peak / usable,
         [
             {"what": label + " framework_peak_bytes", "value": peak, "source": "%s itself" % text(result, "reservation")},
-            {"what": label + " usable_bytes", "value": usable, "source": "workload_probe %s" % (text(measurement, "finished") or "?")},
+            {"what": label + " usable_bytes", "value": usable, "source": source_of(measurement)},
         ],
     )

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from .. import complaints, storage_jobs
+from ..metrics.measurements import command_of, newest_result, not_started, with_results
+from ..metrics.probe import used_gpus
 from . import measured_charts
-from .clean import for_html, is_number
+from .clean import display, for_html, is_number
 from .figures import human
 from .measured_charts import PEAK, gpus_of, storage_label, storage_words, usable_bytes
 
@@ -18,19 +21,25 @@ FIELDS = (
     ("closing_cost", "cost.task_amount", ""),
 )
 _STORAGE_READ = "storage.read_bytes_per_second"
+_OTHERS = 3
+# What else of a probe the record needs: the GPUs given to it, whether they were sampled.
+_NOT_SAMPLED = "GPUs not sampled: "
 
 
 def fragment(view, host, document, form=None):
     """The card and the charts as HTML; "" for a host that was never measured."""
-    probe, storage = newest(document, "workload_probe"), newest(document, "storage_benchmark")
+    probe, storage = newest(document, "workload_probe"), _sequential(document)
     if not _is_measured(host) and probe is None and storage is None:
         return ""
-    return _card(view, host, probe, storage) + measured_charts.figures(view, host, probe, storage, form)
+    scaled = newest_result(_safe(document), "workload_probe", _has_scaling)
+    small = storage_jobs.newest_of(_safe(document), "small_files")
+    card = _card(view, host, probe, storage, others(view, document))
+    return card + measured_charts.figures(view, host, probe, storage, form, scaled, small)
 
 
 def of_host(view, host, document):
     """record() of a host with what its document holds, [] for a host that was never measured."""
-    probe, storage = newest(document, "workload_probe"), newest(document, "storage_benchmark")
+    probe, storage = newest(document, "workload_probe"), _sequential(document)
     return record(view, host, probe, storage) if _is_measured(host) or probe or storage else []
 
 
@@ -40,15 +49,41 @@ def _is_measured(host):
     return any(name.startswith("workload.") or name in (PEAK, _STORAGE_READ) for name in names)
 
 
-def newest(document, module, matches=lambda result: True):
-    """The newest measurement of a module that has a result, one that `matches`; documents are trusted no further than being maps."""
-    entries = (document or {}).get("measurements")
-    found = [
-        entry
-        for entry in (entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict) and entry.get("module") == module and isinstance(entry.get("result"), dict) and matches(entry["result"])
-    ]
-    return max(found, key=lambda entry: str(entry.get("finished")), default=None)
+def _safe(document):
+    return document if isinstance(document, dict) else {}
+
+
+def _has_scaling(entry):
+    scaling = entry["result"].get("scaling")
+    return isinstance(scaling, dict) and bool(scaling.get("seconds"))
+
+
+def newest(document, module, matches=None):
+    """The measurement of a module that its metrics were derived from: the newest with a result, whose result `matches`."""
+    return newest_result(_safe(document), module, matches and (lambda entry: matches(entry["result"])))
+
+
+def _sequential(document):
+    """The storage test whose sequential read counts; without one the newest with a result, which says why there is none."""
+    return storage_jobs.newest_of(_safe(document), "dataset_read") or newest(document, "storage_benchmark")
+
+
+def others(view, document):
+    """What other commands were probed, with the figures that the record would have of them; "" for none."""
+    said = []
+    for entry in with_results(_safe(document), "workload_probe")[1 : 1 + _OTHERS]:
+        result, parts = entry["result"], []
+        if not_started(entry):
+            continue
+        for name, key, param, unit in (
+            ("epoch_seconds", "closing_other_epoch", "time", "seconds"),
+            ("read_bytes_per_second", "closing_other_read", "rate", "bytes_per_second"),
+        ):
+            if is_number(result.get(name)) and result[name] >= 0:
+                parts.append(view.text(key, **{param: human(result[name], unit, view.language)}))
+        what = "%s, %s" % (display(command_of(entry), 120), display(_moment(entry), 40))
+        said.append(view.text("listed", name=what, note=", ".join(parts)) if parts else what)
+    return view.text("closing_others", what="; ".join(said)) if said else ""
 
 
 def record(view, host, probe=None, storage=None):
@@ -59,7 +94,7 @@ def record(view, host, probe=None, storage=None):
     for key, name, unit in FIELDS:
         value = metrics.get(name)
         known = is_number(value) and value >= 0
-        more = [_beside(view, host, name, probe, storage)] if known or name == FIELDS[3][1] else []
+        more = _beside(view, host, name, probe, storage, known) if known or name == FIELDS[3][1] else []
         if not known:
             more.insert(0, _missing(view, host, name, probe))
         said = ("；" if view.language == "zh" else "; ").join(text for text in more if text)
@@ -74,20 +109,61 @@ def _missing(view, host, name, probe):
     reason = (host.get("absent") or {}).get(name)
     if not _is_probed(host, probe):
         return view.text("closing_no_probe")
+    if name in (PEAK, FIELDS[1][1]) and (host.get("hardware") or {}).get("gpu_state") == "no_hardware":
+        return view.text("closing_no_gpu")
+    if name != PEAK and probe is not None and not_started(probe):
+        return view.text("closing_not_started", error=complaints.say(display(probe["result"].get("error"), 300), view.language))
+    if name == FIELDS[1][1]:
+        return _no_utilization(view, probe)
     if reason:
         return view.text("closing_because", reason=str(reason).rstrip(".。"))
     return view.text("closing_missing_" + name.partition(".")[2]) if name != PEAK else view.text("closing_not_measured")
+
+
+def _no_utilization(view, probe):
+    """Why a host with GPUs has no utilisation: not sampled, none used, or the driver tells none."""
+    entries = gpus_of(probe)
+    notes = probe["result"].get("notes") if probe else None
+    for note in notes if isinstance(notes, list) else ():
+        if isinstance(note, str) and note.startswith(_NOT_SAMPLED):
+            return view.text("closing_unsampled", why=complaints.say(display(note, 300), view.language))
+    if entries and any(is_number(entry.get("utilization_mean_fraction")) for entry in entries):
+        return view.text("closing_unused", n=len(entries))
+    return view.text("closing_missing_gpu_utilization_mean_fraction")
 
 
 def _is_probed(host, probe):
     return probe is not None or any(name.startswith("workload.") or name == PEAK for name in host.get("metrics") or {})
 
 
-def _beside(view, host, name, probe, storage):
-    """What stands under a figure: the bytes of the peak, the storage test beside the job's own reading."""
+def _beside(view, host, name, probe, storage, known):
+    """What stands under a figure: the bytes of the peak, what a mean is of, cached reads, the storage test beside the job's own reading."""
     if name == PEAK:
-        return _peak_bytes(view, probe)
-    return _storage_rate(view, host, storage) if name == FIELDS[3][1] else ""
+        return [_peak_bytes(view, probe)]
+    if name == FIELDS[1][1]:
+        return _mean_of(view, probe)
+    if name == FIELDS[3][1]:
+        return [_cached(view, probe) if known else "", _storage_rate(view, host, storage)]
+    return []
+
+
+def _mean_of(view, probe):
+    """How many GPUs a mean utilisation is of, and over which part of the run."""
+    if probe is None:
+        return []
+    used, total = len(used_gpus(probe["result"])), len(gpus_of(probe))
+    key = "closing_mean_of" if used == total else "closing_mean_some"
+    return [view.text(key, n=used, total=total), measured_charts.window_text(view, probe)]
+
+
+def _cached(view, probe):
+    """That a job which read nothing from a disk read its data out of memory."""
+    result = probe["result"] if probe else {}
+    calls, stored = result.get("read_call_bytes"), result.get("read_bytes")
+    if result.get("read_bytes_per_second") != 0 or not is_number(calls) or calls <= 0:
+        return ""
+    key = "closing_cached_since" if is_number(stored) and stored > 0 else "closing_cached_all"
+    return view.text(key, size=human(calls, "bytes", view.language))
 
 
 def cells(rows):
@@ -100,11 +176,12 @@ def cells(rows):
     return f"<dl>{html}</dl>"
 
 
-def _card(view, host, probe, storage):
+def _card(view, host, probe, storage, besides):
     how = "" if _is_probed(host, probe) else f'<p class="quiet">{for_html(view.text("closing_how"))}</p>'
+    also = f'<p class="quiet">{for_html(besides, 900)}</p>' if besides else ""
     return (
         f'<section class="closing"><h4>{for_html(view.text("closing_title"))}</h4>{cells(record(view, host, probe, storage))}'
-        f'<p class="quiet">{taken(probe, storage)}</p>{how}</section>'
+        f'<p class="quiet">{taken(probe, storage)}</p>{also}{how}</section>'
     )
 
 
@@ -139,12 +216,15 @@ def _storage_rate(view, host, storage):
     return view.text("listed", name=shown, note=("，" if view.language == "zh" else ", ").join(words)) if words else shown
 
 
+def _moment(entry):
+    return str(entry.get("finished") or "").replace("T", " ").replace("Z", " UTC")
+
+
 def taken(*measurements):
     """What a record is made from, and when it was taken; None stands for one that there isn't."""
     said = []
     for entry in measurements:
         if entry is not None:
-            moment = str(entry.get("finished") or "").replace("T", " ").replace("Z", " UTC")
             what = " ".join(str(part) for part in (entry.get("module"), entry.get("target")) if part)
-            said.append(f"{for_html(what, 120)} <time>{for_html(moment, 40)}</time>")
+            said.append(f"{for_html(what, 120)} <time>{for_html(_moment(entry), 40)}</time>")
     return " · ".join(said)

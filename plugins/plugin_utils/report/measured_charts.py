@@ -7,6 +7,9 @@ from __future__ import annotations
 import re
 
 from ..measured_texts import label, measured_at
+from .. import messages, storage_jobs
+from ..metrics.probe import used_gpus
+from ..metrics.scaling import is_seen, left_unused
 from ..numbers import format_duration, format_required
 from ..scaling import NOTED_BELOW, ScalingError, summarise
 from . import line_charts
@@ -14,7 +17,7 @@ from .clean import display, for_html, is_number
 from .figures import human
 
 PEAK, HEADROOM, EFFICIENCY = "vram.peak_fraction", "storage.read_headroom_ratio", "scaling.efficiency_fraction"
-NEEDED = "storage.needed_bytes_per_second"
+NEEDED, UTILIZATION = "storage.needed_bytes_per_second", "workload.gpu_utilization_mean_fraction"
 TARGET = (0.70, 0.80)
 _RATES = "bytes_per_second"
 # A rate of bytes that no storage has; a bar of such a one would make all others vanish.
@@ -22,16 +25,20 @@ _FASTEST = 1e15
 _MOST_TIMES = 200_000
 
 
-def figures(view, host, probe, storage, form):
-    """The HTML of every chart that there is something to draw for; "" for none. `probe` and `storage` are measurements or None."""
-    drawn = [*_over_time(view, host, probe), _need(view, host, storage), _efficiency(view, host, probe, form)]
+def figures(view, host, probe, storage, form, scaled=None, small=None):
+    """The HTML of every chart that there is something to draw for; "" for none.
+
+    `probe` and `storage` are measurements or None, `scaled` the newest probe on several numbers of GPUs, `small` the storage test whose
+    small files count, where that is another one.
+    """
+    drawn = [*_over_time(view, host, probe), _need(view, host, storage, small or storage), _efficiency(view, host, scaled, form)]
     html = "".join(figure(*chart) for chart in drawn if chart)
     return f'<div class="charts plots">{html}</div>' if html else ""
 
 
 def figure(title, svg, key):
     """A chart with its title and its key in words: [(class of the mark, text)]."""
-    lines = "".join(f'<li><span class="k {kind}" aria-hidden="true"></span>{for_html(_joined(text), 300)}</li>' for kind, text in key)
+    lines = "".join(f'<li><span class="k {kind}" aria-hidden="true"></span>{for_html(_joined(text), 600)}</li>' for kind, text in key)
     return f'<figure><figcaption>{for_html(title)}</figcaption><div class="plot">{svg}<ul class="key">{lines}</ul></div></figure>'
 
 
@@ -103,18 +110,42 @@ def _over_time(view, host, probe):
             memory.append((str(key), [value / size if value is not None else None for value in used]))
         share = _column(line, "utilization_fraction", len(times))
         if share:
-            busy.append(share)
+            busy.append((str(key), share))
     end = format_duration(times[-1] - times[0], view.language)
     if memory:
         yield _memory_chart(view, host, times, memory, end, bool(probe["result"].get("reservation")))
     if busy:
-        mean = [_mean(row) for row in zip(*busy)]
-        title, shown = view.text("chart_busy_time"), human(_mean(mean), "fraction", view.language)
-        key = [("line", view.text("key_mean", n=len(busy), mean=shown) if len(busy) > 1 else view.text("key_mean_one", mean=shown))]
-        if len(busy) > 1:
-            key.append(("band", view.text("key_span", n=len(busy))))
-        said = view.text("chart_said", figures="; ".join(text for _kind, text in key), seconds=end)
-        yield title, line_charts.over_time(title, times, mean, _band(busy), (), None, end, said), key
+        yield _busy_chart(view, host, times, busy, end, probe)
+
+
+def window_text(view, probe):
+    """Which part of the run the means of a probe are taken over."""
+    return view.text("window_iterations" if probe["result"].get("window") == "iterations" else "window_run")
+
+
+def _busy_chart(view, host, times, busy, end, probe):
+    """The GPUs that the job uses over time, with the same mean as everywhere: the metric's, never one of the drawn points."""
+    used = {str(entry.get("index")) for entry in used_gpus(probe["result"])}
+    idle = [key for key, _share in busy if key not in used]
+    drawn = [share for key, share in busy if key in used] or [share for _key, share in busy]
+    mean, title = [_mean(row) for row in zip(*drawn)], view.text("chart_busy_time")
+    known = (host.get("metrics") or {}).get(UTILIZATION)
+    if is_number(known):
+        words = "key_mean" if len(drawn) > 1 else "key_mean_one"
+        said = view.text(words, n=len(drawn), mean=human(known, "fraction", view.language), window=window_text(view, probe))
+    else:
+        said = view.text("key_no_mean", gpus=_named(key for key, _share in busy))
+    key = [("line", said)]
+    if len(drawn) > 1:
+        key.append(("band", view.text("key_span", n=len(drawn))))
+    if idle and len(idle) < len(busy):
+        key.append(("none", view.text("key_unused", gpus=_named(idle))))
+    said = view.text("chart_said", figures="; ".join(text for _kind, text in key), seconds=end)
+    return title, line_charts.over_time(title, times, mean, _band(drawn), (), None, end, said), key
+
+
+def _named(keys):
+    return display(", ".join(sorted(keys, key=lambda key: (len(key), key))[:32]), 200)
 
 
 def _sizes(gpus, keys):
@@ -207,8 +238,8 @@ def moment(view, entry):
     return view.text("key_measured", moment=f"{found[0]} {found[1]} UTC") if found else ""
 
 
-def _need(view, host, storage):
-    """Bars of what was measured, the GPUs' need marked on each."""
+def _need(view, host, storage, small):
+    """Bars of what was measured, the GPUs' need marked on each. Sequential and small-file reads may be of two storage tests."""
     metrics = host.get("metrics") or {}
     needed = metrics.get(NEEDED)
     if not is_number(needed) or not 0 < needed < _FASTEST:
@@ -221,11 +252,15 @@ def _need(view, host, storage):
         ("bar_job", "workload.read_bytes_per_second", None),
     ):
         value = metrics.get(name)
-        found = storage_label(storage, job) if job else None
+        taken = {"dataset_read": storage, "small_files": small}.get(job)
+        found = storage_label(taken, job) if job else None
         if is_number(value) and 0 <= value < _FASTEST:
             share = value / needed
             shown = "%s · %s" % (human(value, _RATES, view.language), human(round(share, 2), "ratio", view.language))
             kind = "bar" if job is None else "bar " + _level(limits, share)
+            if kind == "bar fail" and taken and storage_jobs.tentative(taken["result"], job):
+                # A hint fails nothing.
+                kind = "bar warn"
             rows.append((kind.strip(), view.text(words), value, shown))
         elif found in ("cached", "memory"):
             key.append(("none", view.text("key_" + found, job=job)))
@@ -238,7 +273,16 @@ def _need(view, host, storage):
         key.append(("none", view.text("key_wanted", limit=format_required(dict([wanted]), "ratio", view.language))))
     if buffered:
         key.append(("none", view.text("key_buffered", jobs=", ".join(buffered))))
-    key += [("none", text) for text in (*storage_words(view, storage), moment(view, storage)) if text]
+    if small is storage:
+        said = [*storage_words(view, storage), moment(view, storage)]
+    else:
+        said = [
+            view.text("listed", name=text, note=job)
+            for job, test in (("dataset_read", storage), ("small_files", small))
+            for text in (*storage_words(view, test), moment(view, test))
+            if text
+        ]
+    key += [("none", text) for text in said if text]
     title = view.text("chart_need")
     said = "; ".join([key[0][1], *("%s %s" % (row[1], row[3]) for row in rows)])
     return title, line_charts.against(title, rows, needed, said), key
@@ -255,7 +299,8 @@ def _level(limits, share):
 def _efficiency(view, host, probe, form):
     """The efficiency curve of times on several numbers of GPUs: the probe's, else the form's."""
     scaling = probe["result"].get("scaling") if probe else None
-    if isinstance(scaling, dict) and scaling.get("seconds"):
+    is_probed = isinstance(scaling, dict) and bool(scaling.get("seconds"))
+    if is_probed:
         times, basis = scaling.get("seconds"), scaling.get("basis") or "epoch"
     else:
         form = form if isinstance(form, dict) else {}
@@ -266,6 +311,12 @@ def _efficiency(view, host, probe, form):
         return None
     if len(found["points"]) < 2:
         return None
+    title = view.text("chart_efficiency")
+    unused = left_unused(probe["result"]) if is_probed else None
+    if unused:
+        # No curve: it would show what the command didn't do.
+        reason = messages.text(view.language, "absent.scaling_unused", **unused)
+        return title, "", [("none", reason), ("none", messages.text(view.language, "answer.scaling_unused"))]
     shown = [
         (point["gpus"], point["efficiency"], human(round(point["efficiency"], 3), "fraction", view.language)) for point in found["points"]
     ]
@@ -282,7 +333,8 @@ def _efficiency(view, host, probe, form):
     elif last["serial_fraction"] is not None:
         key.append(("none", view.text("key_serial", share=human(round(last["serial_fraction"], 3), "fraction", view.language))))
     key += [("none", view.text("scaling_" + note)) for note in notes]
+    if is_probed and not is_seen(probe["result"]):
+        key.append(("none", messages.text(view.language, "finding.gpus_unseen")))
     key += [("limit note", view.text("key_noted_below", limit=noted)), *limit_key]
-    title = view.text("chart_efficiency")
     said = "; ".join([f"{count} GPU: {text}" for count, _fraction, text in shown[:20]] + [text for _kind, text in key])
     return title, line_charts.over_counts(title, shown, [("note", NOTED_BELOW, noted), *lines], view.text("axis_gpus"), said), key

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-LANGUAGES = ("en", "zh")
 
 # key -> (English, Simplified Chinese), or ((English for one, English for more), Simplified Chinese) where `n` counts
 _TEXTS = {
@@ -180,9 +179,28 @@ _TEXTS = {
     "closing_because": ("not known: {reason}", "未知：{reason}"),
     "closing_not_measured": ("not measured: the probe gave no VRAM figures", "未测量：探测没有给出显存数据"),
     "closing_missing_gpu_utilization_mean_fraction": (
-        "not measured: the probe saw no GPU at work (MIG instances and some drivers tell no utilisation)",
-        "未测量：探测期间未见 GPU 工作（MIG 实例和部分驱动不提供利用率）",
+        "not measured: MIG instances and some drivers tell no utilisation",
+        "未测量：MIG 实例和部分驱动不提供利用率",
     ),
+    "closing_no_gpu": ("there is no NVIDIA GPU in this host", "该主机没有 NVIDIA GPU"),
+    "closing_unsampled": ("not measured: {why}", "未测量：{why}"),
+    "closing_unused": (
+        ("the command used no GPU, of {n} given to it", "the command used none of the {n} GPUs given to it"),
+        "命令未使用分配给它的 {n} 个 GPU",
+    ),
+    "closing_mean_of": (("mean of {n} GPU in use", "mean of {n} GPUs in use"), "所用 {n} 个 GPU 的平均值"),
+    "closing_mean_some": ("mean of {n} in use of {total} GPUs", "{total} 个 GPU 中所用 {n} 个的平均值"),
+    "window_iterations": ("from the first iteration on", "自首次迭代起"),
+    "window_run": ("over the whole run", "整个运行过程"),
+    "closing_cached_all": ("all from the page cache ({size} read)", "全部来自页缓存（共读取 {size}）"),
+    "closing_cached_since": (
+        "all from the page cache since the first iteration ({size} read in all)",
+        "自首次迭代起全部来自页缓存（共读取 {size}）",
+    ),
+    "closing_not_started": ("the command was not started: {error}", "命令未启动：{error}"),
+    "closing_others": ("also probed, not in these figures: {what}", "另外还探测了（不含在上述数据中）：{what}"),
+    "closing_other_epoch": ("one epoch {time}", "一个 epoch {time}"),
+    "closing_other_read": ("read {rate}", "读取 {rate}"),
     "closing_missing_epoch_seconds": (
         "not measured: give the probe epoch_pattern, or iteration_pattern with iterations_per_epoch",
         "未测量：请为探测设置 epoch_pattern，或 iteration_pattern 加 iterations_per_epoch",
@@ -209,8 +227,10 @@ _TEXTS = {
     "key_warn_below": ("warns below {limit}", "低于 {limit} 警告"),
     "key_fail_below": ("fails below {limit}", "低于 {limit} 不通过"),
     "key_noted_below": ("gain is marginal below {limit}", "低于 {limit} 收益有限"),
-    "key_mean": ("mean of {n} GPUs: {mean}", "{n} 个 GPU 平均：{mean}"),
-    "key_mean_one": ("mean: {mean}", "平均：{mean}"),
+    "key_mean": ("mean of {n} GPUs in use: {mean} ({window})", "所用 {n} 个 GPU 平均：{mean}（{window}）"),
+    "key_mean_one": ("mean: {mean} ({window})", "平均：{mean}（{window}）"),
+    "key_unused": ("not used by the command and not drawn: GPU {gpus}", "命令未使用、未绘出：GPU {gpus}"),
+    "key_no_mean": ("utilisation of GPU {gpus}", "GPU {gpus} 的利用率"),
     "key_need": ("the GPUs take {needed}", "GPU 需要 {needed}"),
     "key_wanted": ("wanted: {limit} the need", "要求：{limit}（相对需求）"),
     "key_cached": ("{job} was cached: out of RAM, no disk speed", "{job} 为 cached：来自内存缓存，不代表磁盘"),

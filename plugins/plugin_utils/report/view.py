@@ -8,6 +8,7 @@ import re
 
 from .. import findings as judged, messages, verdict_table
 from ..metrics.registry import DEFINITIONS
+from ..words import LANGUAGES
 from . import texts
 from .clean import display, display_names, pick
 from .figures import requirement
@@ -93,7 +94,7 @@ class View:
 
     def __init__(self, report, language):
         self.report = report
-        self.language = language if language in texts.LANGUAGES else "en"
+        self.language = language if language in LANGUAGES else "en"
         self.names = display_names([host.get("name") for host in report["hosts"]])
         self.items = items_shown(report)
         self._checks = {key: Check(key, entry, self.language) for key, entry in (report.get("checks") or {}).items()}

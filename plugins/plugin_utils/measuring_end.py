@@ -1,0 +1,78 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ctrl-C while a measurement runs on a host: how a worker notices, what the host is told, where the user is told. No Ansible."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+_JID = "0123456789abcdefghijklmnopqrstuvwxyz."
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or a request to end; not an Exception, so that nothing between here and the wait takes it for an answer."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+class Watch:
+    """While it lasts SIGINT and SIGTERM raise Interrupted, once; `tell` says a line to whoever runs the playbook.
+
+    A worker's own output leads nowhere from ansible-core 2.19 on, and nobody reads its queue any more once the playbook was interrupted:
+    the line goes to the standard error of the playbook's process, held open from the beginning because that process may end first.
+    """
+
+    _NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self):
+        self._before = {}
+        self._console = None
+
+    def __enter__(self):
+        with contextlib.suppress(OSError):
+            self._console = os.open("/proc/%d/fd/2" % os.getppid(), os.O_WRONLY | os.O_APPEND | os.O_NOCTTY)
+        self._before = {number: signal.signal(number, self._interrupt) for number in self._NUMBERS}
+        return self
+
+    def __exit__(self, *unused):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._console is not None:
+            os.close(self._console)
+
+    def _interrupt(self, number, _frame):
+        # Ansible ends workers that take their time with a second signal; what is done about the first one is bounded.
+        for other in self._NUMBERS:
+            signal.signal(other, signal.SIG_IGN)
+        raise Interrupted(number)
+
+    def tell(self, line):
+        """Say a line; no error where nobody listens any more."""
+        with contextlib.suppress(OSError):
+            os.write(2 if self._console is None else self._console, (line + "\n").encode("utf-8", "replace"))
+
+
+def script(module, jid):
+    """A shell's words that end the module of a job (SIGTERM: it cleans up and answers) and say "ended"; nothing where it doesn't run.
+
+    The module is the child of Ansible's async_wrapper, whose arguments have the first part of the job's id. ValueError for an id that is
+    none.
+    """
+    job = jid.partition(".")[0]
+    if not job or set(jid) - set(_JID):
+        raise ValueError("%r is no id of a job" % jid)
+    return (
+        "for f in $(grep -la 'AnsiballZ_%s[.]py' /proc/[0-9]*/cmdline 2>/dev/null); do "
+        "grep -qa async_wrapper $f 2>/dev/null && continue; d=${f%%/cmdline}; "
+        "p=$(sed -n 's/^PPid:[^0-9]*//p' $d/status 2>/dev/null); "
+        "grep -qa '%s' /proc/$p/cmdline 2>/dev/null && kill -TERM ${d#/proc/} && echo ended; done; true" % (module, job)
+    )
+
+
+def by_hand(module):
+    """The command with which somebody ends it on the host: the module itself is the oldest process of its name."""
+    return "pkill -TERM -o -f '^[^ ]+ [^ ]*AnsiballZ_%s'" % module
