@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, workload
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
 
 
@@ -14,14 +13,3 @@ class ActionModule(MeasuringAction):
     MODULE = "request_benchmark"
     SUMMARY = ("requests_per_second", "knee_concurrency", "notes")
     SIZES = ("payload_bytes", "bytes")
-
-    def answer(self, task_vars):
-        """MeasuringAction's; sizes may be text as in the workload form ("1 MiB")."""
-        for key in self.SIZES:
-            value = ansible_edge.plain(self._task.args.get(key))
-            if isinstance(value, str):
-                size = workload.parse_size(value)
-                if size is None:
-                    raise ValueError('%s: %r is no size; give bytes, or text such as "1 MiB"' % (key, value))
-                self._task.args[key] = size
-        return super().answer(task_vars)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import secrets
 import time
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, presign, workload
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, presign
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
 
 KEYS = ("access_key", "secret_key", "session_token", "region", "s3_endpoint", "s3_addressing")
@@ -25,14 +25,8 @@ class ActionModule(MeasuringAction):
     _presigned = None
 
     def _arguments(self):
-        """MeasuringAction's: sizes as numbers, and URLs presigned with the keys instead of them."""
+        """MeasuringAction's, with URLs presigned with the keys instead of them."""
         arguments = ansible_edge.plain(dict(self._task.args))
-        for key in self.SIZES:
-            if isinstance(arguments.get(key), str):
-                size = workload.parse_size(arguments[key])
-                if size is None:
-                    raise ValueError('%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, arguments[key]))
-                arguments[key] = size
         if self._presigned is None:
             self._presigned = _presigned(arguments)
         given = {key: value for key, value in arguments.items() if key not in KEYS}

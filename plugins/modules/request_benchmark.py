@@ -290,13 +290,13 @@ def _now():
 def main():
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     importing.compile_once(importing.__package__)
-    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_errors, request_benchmark
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_errors, identity, request_benchmark
     options = dict(module.params)
     shown = http_errors.endpoint(options["url"])
     # Ansible hides every value of such an option wherever it stands, "1" and "none" and the endpoint included, and numbers with it: our
     # answers hold none of them, and its own record of the options is replaced.
     module.no_log_values = set()
-    known = {"machine_id": request_benchmark.identity(), "gpu_uuids": [], "target": shown,
+    known = {"machine_id": identity.identity(), "gpu_uuids": [], "target": shown,
              "invocation": {"module_args": dict((key, value) for key, value in options.items() if not ARGUMENTS[key].get("no_log"))}}
     try:
         planned = request_benchmark.plan(options)

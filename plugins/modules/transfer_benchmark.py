@@ -312,10 +312,10 @@ def _now():
 def main():
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     importing.compile_once(importing.__package__)
-    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import identity, transfer
     # Whole URLs count as secret no more: their endpoints are part of what is returned.
     module.no_log_values = set(transfer.secrets(module.params))
-    known = {"machine_id": transfer.identity(), "gpu_uuids": [], "invocation": {"module_args": {}}}
+    known = {"machine_id": identity.identity(), "gpu_uuids": [], "invocation": {"module_args": {}}}
     try:
         planned = transfer.plan(module.params)
         if module.check_mode:

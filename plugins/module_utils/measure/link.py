@@ -10,8 +10,8 @@ from __future__ import annotations
 import random
 import time
 
-from ..facts import platform
 from ..sources.host_files import HostFiles
+from . import identity as machine
 from . import iperf3_run, link_netlink, link_place
 
 DIRECTIONS = ("send", "receive")
@@ -210,7 +210,7 @@ class _Test(object):
 
 def identity(host=None):
     """{"machine_id", "gpu_uuids", "local_time"}: whose link it is, as the facts have it."""
-    return {"machine_id": platform.collect(host or HostFiles())["machine_id"], "gpu_uuids": [], "local_time": _local_time()}
+    return {"machine_id": machine.identity(host), "gpu_uuids": [], "local_time": _local_time()}
 
 
 def serve(options, host=None):

@@ -12,9 +12,7 @@ import os
 import resource
 import signal
 
-from ..facts import platform as platform_facts
 from ..sources.forked import signal_name
-from ..sources.host_files import HostFiles
 from . import http_connection, latency
 from .figures import bytes_text
 from .request_load import SPARE_SECONDS, Step
@@ -45,11 +43,6 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 class Interrupted(Exception):
     """Somebody ended the test."""
-
-
-def identity(host=None):
-    """The machine-id, as the facts have it."""
-    return platform_facts.collect(host or HostFiles())["machine_id"]
 
 
 # ---------------------------------------------------------------- the options

@@ -10,9 +10,7 @@ from __future__ import annotations
 import signal
 import time
 
-from ..facts import platform as platform_facts
 from ..sources.forked import signal_name
-from ..sources.host_files import HostFiles
 from . import http_connection, transfer_checksum
 from .figures import bytes_text
 from .http_errors import endpoint
@@ -34,11 +32,6 @@ _RANGES = {"attempts": (1, 100), "bytes": (1, 1 << 40), "timeout_seconds": (1, 8
 
 class Interrupted(BaseException):
     """A signal asked the module to end; not an Exception, so that nothing takes it for a fault of a transfer."""
-
-
-def identity(host=None):
-    """The machine-id, as the facts have it."""
-    return platform_facts.collect(host or HostFiles())["machine_id"]
 
 
 def secrets(options):
