@@ -66,9 +66,11 @@ def nothing_left(names, seconds=15) -> None:
     """Soon no program of a test runs on these hosts (Ansible's own watchdog of a job looks every five seconds), and only ssh is listened for."""
     until = time.monotonic() + seconds
     for name in names:
-        while left := inside(name, "ps ax -o args= | grep -E 'gpu-audit-peer|iperf3|_benchmark' | grep -v grep"):
-            assert time.monotonic() < until, (name, left)
-            time.sleep(0.5)
+        left = "?"
+        while left:
+            left = inside(name, "ps ax -o args= | grep -E 'gpu-audit-peer|iperf3|_benchmark' | grep -v grep")
+            assert not left or time.monotonic() < until, (name, left)
+            time.sleep(0.5 if left else 0)
         assert not inside(name, "ss -Hltun | awk '{print $5}' | grep -v ':22$'") and not inside(name, "ls -d /tmp/gpu-audit-* 2>/dev/null"), name
 
 
