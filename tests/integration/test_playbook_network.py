@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from playbook_site import LOCAL, Site, recap
+from playbook_site import DEAD, LOCAL, Site, recap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit"))
 import conftest as _unit_conftest  # noqa: E402,F401 puts the collection on the import path
@@ -30,6 +30,7 @@ LATENCY = {"kind": "inference", "leans_on": ["throughput", "latency"]}
 @pytest.fixture
 def site(tmp_path):
     made = Site(tmp_path)
+    made.before = listening()
     made.inventory({"a": LOCAL}, dict(SMALL, **PEER, gpu_audit_policy="inference", gpu_audit_workload={**FORM, **LATENCY}))
     return made
 
@@ -41,10 +42,14 @@ def measurements(site, name="a"):
     return {(entry["module"], (entry.get("result") or entry["options"]).get("direction")): entry for entry in found}
 
 
-def peers():
-    """The peer servers that run on this machine for these tests."""
+def listening():
     said = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r":(476\d\d)\s", said)
+    return set(re.findall(r":(476\d\d)\s", said))
+
+
+def peers(site):
+    """The ports of peer servers that a test left behind."""
+    return sorted(listening() - site.before)
 
 
 def kinds(found):
@@ -59,7 +64,7 @@ def test_measured_against_the_controller_then_judged_and_reported_in_both_langua
     assert done.returncode == 0 and recap(done.stdout)["a"]["changed"] == 0, done.stdout
     assert re.search(r"a: transfer_benchmark of http://127.0.0.1:476\d\d \(upload\): at most .*sends 8.00 MiB in each attempt", done.stdout), done.stdout
     found = measurements(site)
-    assert kinds(found) == ALL and peers() == []
+    assert kinds(found) == ALL and peers(site) == []
     for direction in ("upload", "download"):
         result = found["transfer_benchmark", direction]["result"]
         assert result["bytes"] == 3 * 8 * 2**20 and result["storage"] == "peer" and result["checksum"]["verified"] is True, result
@@ -85,12 +90,11 @@ def test_check_starts_nothing_and_only_announces(site):
     done = site.play("measure", "--check", "-e", "gpu_audit_language=zh")
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("a：transfer_benchmark") == 2 and done.stdout.count("a：request_benchmark") == 1, done.stdout
-    assert "保存在" not in done.stdout and measurements(site) == {} and peers() == []
+    assert "保存在" not in done.stdout and measurements(site) == {} and peers(site) == []
 
 
 def test_what_was_not_asked_for_is_not_run(site):
-    site.inventory({"a": LOCAL}, dict(SMALL, **PEER, measure_network_peer_tests=["download"]))
-    assert site.play("measure").returncode == 0
+    assert site.play("measure", "-e", "measure_network_peer_tests=download").returncode == 0
     assert kinds(measurements(site)) == [("transfer_benchmark", "download")]
 
 
@@ -120,7 +124,7 @@ def test_what_is_refused_ends_the_play_with_its_reason_and_no_peer_is_left(site,
     site.inventory({"a": LOCAL}, dict(SMALL, **{**PEER, **variables}))
     done = site.play("measure")
     assert done.returncode == 2 and said in " ".join(done.stdout.split()), done.stdout
-    assert recap(done.stdout)["a"]["failed"] == 1 and peers() == []
+    assert recap(done.stdout)["a"]["failed"] == 1 and peers(site) == []
     if zh:
         assert zh in site.play("measure", "-e", "gpu_audit_language=zh").stdout
 
@@ -144,14 +148,14 @@ def test_each_host_has_its_own_variables_and_several_share_one_peer_and_download
     site.inventory(hosts, dict(SMALL, **PEER, measure_network_peer_tests=["download"], measure_network_together=True, measure_network_attempts=1,
                                measure_network_together_delay_seconds=12))
     done = site.play("measure", "-f", "2")
-    assert done.returncode == 2 and "Add -f 3." in done.stdout and peers() == [], done.stdout
+    assert done.returncode == 2 and "Add -f 3." in done.stdout and peers(site) == [], done.stdout
     done = site.play("measure")
     assert done.returncode == 0 and done.stdout.count("changed: [") == 0, done.stdout
     assert re.search(r"Slowest of 3 hosts that downloaded at once: ([abc]), [0-9.]+ MiB/s, \d+ % of what it reached alone", " ".join(done.stdout.split()))
     for name, size in (("a", 8), ("b", 16), ("c", 24)):
         result = measurements(site, name)["transfer_benchmark", "download"]["result"]
         assert result["bytes"] == size * 2**20 and result["hosts_at_once"] == 3 and result["alone_bytes_per_second"] > 0
-    assert measurements(site, "d") == {} and peers() == []
+    assert measurements(site, "d") == {} and peers(site) == []
 
 
 def test_another_host_is_the_peer_and_is_not_measured_against_itself(site):
@@ -160,7 +164,17 @@ def test_another_host_is_the_peer_and_is_not_measured_against_itself(site):
     done = site.play("measure")
     assert done.returncode == 0 and "b is the peer of the others" in done.stdout, done.stdout
     assert kinds(measurements(site)) == [("request_benchmark", ""), ("transfer_benchmark", "upload")] and measurements(site, "b") == {}
-    assert peers() == []
+    assert peers(site) == []
+
+
+def test_a_peer_that_can_not_be_reached_ends_the_play_of_those_who_need_it_with_its_reason(site):
+    site.inventory({"a": LOCAL, "b": dict(LOCAL, **PEER), "dead": DEAD}, dict(SMALL, measure_network_peer="dead", measure_network_peer_address="127.0.0.1",
+                                                                               measure_network_peer_tests=["download"]))
+    done = site.play("measure", "--limit", "a,b")
+    assert done.returncode == 2 and re.search(r"measure_network_peer dead: .*(refused|Failed to connect)", done.stdout), done.stdout
+    assert recap(done.stdout)["a"]["failed"] == 1 and measurements(site) == {}
+    # The other one has a peer of its own.
+    assert recap(done.stdout)["b"]["failed"] == 0 and kinds(measurements(site, "b")) == [("transfer_benchmark", "download")] and peers(site) == []
 
 
 def test_no_secret_is_shown_kept_or_cached(site):
