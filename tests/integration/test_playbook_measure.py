@@ -232,7 +232,9 @@ def test_measurements_that_cannot_be_taken_cost_the_host_nothing_else(site):
     assert "measurement storage_benchmark-deep.json of a is left out: not a document: nested too deeply" in said, said
     assert "measurement storage_benchmark-huge.json of a is left out: too large: " in said
     assert said.count("a: a measurement is left out, the host's document would be too large to be read: storage_benchmark, /large") == 1
-    assert "the measurements of b are left out: %s: cannot be read: Not a directory" % (site.output / "measurements" / "b") in said
+    # Older versions break a long path too.
+    unreadable = "the measurements of b are left out: %s: cannot be read: Not a directory" % (site.output / "measurements" / "b")
+    assert unreadable.replace(" ", "") in said.replace(" ", "")
     assert site.document("a")["facts"] and len(site.document("a")["measurements"]) == 3 and site.document("b")["facts"]
     assert {"target": "/good"}.items() <= min(site.document("a")["measurements"], key=lambda taken: taken["target"]).items()
 
