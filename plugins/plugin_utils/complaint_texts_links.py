@@ -123,4 +123,8 @@ TABLE = (
     ("a transfer of a given size that took {seconds} s only: 3.16 and newer count waiting in, so that this is no rate of the link",
      "按字节数的传输仅用 {seconds} 秒：3.16 及更新版本会把等待计入，不能代表链路速率"),
     ("lasted {seconds} s only: no rate of the link", "仅持续 {seconds} 秒：不能代表链路速率"),
+    ("how many packets arrived isn't told; what was sent is no measure of it", "未给出实际到达的包数；发送量不能代表它"),
+    ("the kernel names no interface for it", "内核没有给出对应的网口"),
+    ("{session} is no session of link tests", "{session} 不是链路测试的会话"),
+    ("there is no session {session} of link tests", "没有链路测试会话 {session}"),
 )
