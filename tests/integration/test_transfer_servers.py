@@ -170,18 +170,11 @@ KEYS = {"access_key": "AKIAIOSFODNN7EXAMPLE", "secret_key": "wJalrXUtnFEMI/K7MDE
 
 
 @pytest.fixture(scope="module")
-def moto(tmp_path_factory):
+def moto():
     """URL of a moto server with a bucket `data` in it."""
-    places = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
-    program = os.environ.get("GPU_AUDIT_MOTO_SERVER") or shutil.which("moto_server", path=places)
+    program = os.environ.get("GPU_AUDIT_MOTO_SERVER") or shutil.which("moto_server")
     if program is None:
-        folder = tmp_path_factory.mktemp("moto")
-        done = [subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)]
-        if done[0].returncode == 0:
-            done.append(subprocess.run([str(folder / "bin" / "pip"), "install", "-q", "moto[server]"], capture_output=True, text=True, check=False))
-        if done[-1].returncode != 0:
-            pytest.skip("moto can't be installed: %s" % done[-1].stderr.strip()[-300:])
-        program = str(folder / "bin" / "moto_server")
+        pytest.skip("no moto_server: `make test` makes one from requirements/s3-server.txt, or name it in GPU_AUDIT_MOTO_SERVER")
     port = free_port()
     process = subprocess.Popen([program, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -211,7 +211,8 @@ def install_venv_package(python, version):
 
 def apt_install(packages, log=None):
     """Install Debian packages as root without a question; raises ToolError with the last lines of apt's output."""
-    environ = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    # No service of a package (nginx, sshd) is to start on this machine: neither by systemd nor by init scripts.
+    environ = dict(os.environ, DEBIAN_FRONTEND="noninteractive", SYSTEMD_OFFLINE="1", RUNLEVEL="1")
     options = ["-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=2"]
     output = ""
     for arguments in (["apt-get", "-q", "update"], ["apt-get", "-q", "install", "-y", "--no-install-recommends"] + list(packages)):

@@ -21,7 +21,7 @@ INTEGRATION = ROOT / "tests" / "integration"
 DEBIAN_PACKAGES = (
     ("git", "git"), ("ssh", "openssh-client"), ("sshd", "openssh-server"), ("ip", "iproute2"), ("nft", "nftables"), ("fio", "fio"),
     ("iperf3", "iperf3"), ("mkfs.xfs", "xfsprogs"), ("debootstrap", "debootstrap"), ("chromium", "chromium"), ("pgrep", "procps"),
-    ("ethtool", "ethtool"), ("lspci", "pciutils"), ("gcc", "gcc"), ("make", "make"), ("node", "nodejs"), ("npm", "npm"), ("shellcheck", "shellcheck"),
+    ("nginx", "nginx"), ("openssl", "openssl"), ("wrk", "wrk"), ("ethtool", "ethtool"), ("lspci", "pciutils"), ("gcc", "gcc"), ("make", "make"), ("node", "nodejs"), ("npm", "npm"), ("shellcheck", "shellcheck"),
     ("/usr/include/stdlib.h", "libc6-dev"), ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
 )
 
@@ -219,7 +219,12 @@ def integration_tests(fleet):
 def integration(step):
     """Playbooks, commands, build and install on this machine."""
     tests = integration_tests(fleet=False)
-    return run_pytest(step, "integration", main_venv(), tests) if tests else skipped(step, "no tests in tests/integration")
+    if not tests:
+        return skipped(step, "no tests in tests/integration")
+    folder = main_venv()
+    server = venv("s3-server", ["s3-server.txt"])
+    environ = dict(test_environment(folder), GPU_AUDIT_MOTO_SERVER=str(server / "bin" / "moto_server"))
+    return pytest("integration", folder / "bin" / "python", tests, log_of(step), environ=environ)
 
 
 def matrix(step):
