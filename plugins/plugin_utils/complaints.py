@@ -20,10 +20,17 @@ _KEY = re.compile(r"(?P<where>top level|\S{1,500}?): (?P<rest>.+)", re.DOTALL)
 
 def table():
     """((English, Chinese) ...): read only where something is said in Chinese, because every process of an audit imports this file."""
-    from . import complaint_texts, complaint_texts_links, complaint_texts_measuring, complaint_texts_requests, complaint_texts_transfer
+    from . import (
+        complaint_texts,
+        complaint_texts_fabric,
+        complaint_texts_links,
+        complaint_texts_measuring,
+        complaint_texts_requests,
+        complaint_texts_transfer,
+    )
 
     measuring = complaint_texts_measuring.TABLE + complaint_texts_requests.TABLE + complaint_texts_transfer.TABLE
-    return complaint_texts.TABLE + measuring + complaint_texts_links.TABLE
+    return complaint_texts.TABLE + measuring + complaint_texts_links.TABLE + complaint_texts_fabric.TABLE
 
 
 @functools.lru_cache(maxsize=1)
