@@ -11,4 +11,4 @@ class ActionModule(MeasuringAction):
     """The fabric_benchmark action."""
 
     MODULE = "fabric_benchmark"
-    SUMMARY = ("operation", "busbw_bytes_per_second", "message_bytes", "wrong_values", "notes")
+    SUMMARY = ("operation", "busbw_bytes_per_second", "wrong_values", "notes")

@@ -30,6 +30,10 @@ TABLE = (
         "perftest, dnf install perftest)",
         "本机未安装 {program}，或它不在搜索路径中。请安装发行版的 perftest 软件包（apt-get install perftest、dnf install perftest）",
     ),
+    (
+        '{key} must be a rate in bytes per second such as "460 GB/s", not {value}',
+        "{key} 必须是以字节每秒计的速率，例如\u201c460 GB/s\u201d，而不是 {value}",
+    ),
     # --- what is announced
     (
         "runs {program}, which fills the links between GPUs or hosts, for {seconds} s at most",

@@ -35,6 +35,7 @@ REPORT_WHEN_SOME = frozenset(
 # What was measured is told whatever it was: nothing read from a disk is a figure too.
 REPORT_MEASURED = frozenset(
     (
+        "network.fabric_busbw_bytes_per_second",
         "network.upload_bytes_per_second",
         "network.download_bytes_per_second",
         "network.link_rtt_seconds",

@@ -79,6 +79,15 @@ _PHRASES = {
     ("", "path_mtu_bytes"): ("the path carries packets of {v} bytes", "路径可承载 {v} 字节的包", "number"),
     ("", "interface_mtu_bytes"): ("~, the interface {v}", "~，网口 MTU 为 {v}", "number"),
     ("network.link_lost_fraction", "lost_fraction"): None,
+    ("network.fabric_busbw_bytes_per_second", "busbw_bytes_per_second"): None,
+    ("", "busbw_bytes_per_second"): ("the fabric carries {v}", "互联带宽 {v}", "bytes_per_second"),
+    ("", "gpu_audit_expected.fabric_busbw_bytes_per_second"): ("~where you expect {v}", "~，期望 {v}", "bytes_per_second"),
+    ("", "limit_bytes_per_second"): ("~where healthy hosts reach {v}", "~，正常主机可达 {v}", "bytes_per_second"),
+    ("", "message_bytes"): ("messages of {v}", "消息大小 {v}", "bytes"),
+    ("", "nodes"): ("~, nodes: {v}", "~，节点数 {v}", "number"),
+    ("", "ranks"): ("~, GPUs: {v}", "~，GPU 数 {v}", "number"),
+    ("", "tool_version"): ("~, {v}", "~，{v}", ""),
+    ("network.fabric_wrong_values", "wrong_values"): ("{v} values arrived wrong", "{v} 个数值错误", "number"),
     ("", "exit_code"): ("exit code {v}", "退出码 {v}", ""),
     ("", "signal"): ("ended by signal {v}", "被信号 {v} 终止", ""),
     ("", "iterations"): ("{v} iterations done", "已完成 {v} 次迭代", ""),
@@ -95,7 +104,7 @@ _DIFFERENCES = {
     "guide_job": ("another job than the audit guide's", "不是审计指南规定的作业", ""),
 }
 _BY = {"form": ("where the form says", "表单为"), "guide": ("where the guide asks for", "指南要求")}
-_MODULES = "(?:storage_benchmark|workload_probe|transfer_benchmark|request_benchmark|link_benchmark)"
+_MODULES = "(?:storage_benchmark|workload_probe|transfer_benchmark|request_benchmark|link_benchmark|fabric_benchmark)"
 # Names of evidence that hold a figure or a word of their own: {0} and {1} are its groups, {v} is the value.
 _NAMED = (
     (re.compile(r"(upload|download|requests) (\w+)"), "{0}: {v} x {1}", "{0}：{v} 次{1}", "number"),

@@ -50,6 +50,7 @@ FIGURES = {
     "limiter": "瓶颈", "notes": "备注",
     "random read iops": "随机读 IOPS", "mixed read": "混合负载读取", "mixed write": "混合负载写入",
     "requests per second": "每秒应答", "knee concurrency": "满足延迟要求的最高并发",
+    "operation": "操作", "busbw": "总线带宽", "wrong values": "错误数值",
     "average": "平均", "peak": "峰值", "direction": "方向", "time to first byte": "首字节时间", "attempts failed": "失败次数",
     "retries count": "重试次数", "limited by": "受限于",
 }

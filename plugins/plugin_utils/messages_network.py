@@ -30,6 +30,15 @@ TABLE = {
         "to judge it by.",
         "该链路为虚拟链路、超过 100 Gb/s 或线速未知，且参测主机不足三台：没有可比较的依据。",
     ),
+    "absent.no_fabric_limit": (
+        "No limit is known for this board, {operation}, its number of nodes and GPUs and its message size: say what to expect with "
+        "gpu_audit_expected.fabric_busbw_bytes_per_second.",
+        "对于该 GPU、{operation}、节点数、GPU 数和消息大小没有已知限值：请用 gpu_audit_expected.fabric_busbw_bytes_per_second 给出期望值。",
+    ),
+    "absent.fabric_unchecked": (
+        "The test of NCCL didn't look whether the values are right (option -c 0).",
+        "NCCL 测试未校验数值是否正确（选项 -c 0）。",
+    ),
     # --- what somebody does to get the value
     "answer.concurrency": (
         "Measure again with the form's concurrency among the steps (request_benchmark, concurrency).",

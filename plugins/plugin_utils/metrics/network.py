@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from .. import workload
-from . import link_speed, ports, requests, transfer
+from . import fabric, link_speed, ports, requests, transfer
 from .measurements import SILENT, find_optional
 from .registry import define, mapping, text
 
@@ -30,6 +30,7 @@ def derive(state):
     transfer.derive(state)
     requests.derive(state)
     link_speed.derive(state)
+    fabric.derive(state)
     ports.derive(state)
     _derive_hours(state)
 
