@@ -66,6 +66,8 @@ _PHRASES = {
     ("", "concurrency_within"): ("{v} requests at once keep within the latency", "{v} 个并发请求延迟达标", "number"),
     ("", "concurrency_wanted"): ("~, {v} are asked for", "~，要求 {v} 个", "number"),
     ("", "latency_seconds"): ("{v} are acceptable", "可接受 {v}", "seconds"),
+    ("", "answers_per_second"): ("it answers at most {v} requests a second", "每秒最多应答 {v} 个请求", ""),
+    ("", "planned_per_second"): ("~, so plan with {v} a second (80 % of that) for each such service", "~，规划时每个这样的服务按每秒 {v} 个计（其 80%）", ""),
     ("", "busy_hours"): ("business hours are {v}", "业务时段为 {v}", ""),
     ("", "send_bytes_per_second"): ("sends {v}", "发送 {v}", "bits"),
     ("", "receive_bytes_per_second"): ("receives {v}", "接收 {v}", "bits"),

@@ -22,10 +22,10 @@ from playbook_site import LOCAL, Site
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit"))
 import conftest as _unit_conftest  # noqa: E402,F401 puts the collection on the import path
+import queueing_theory  # noqa: E402
 from request_servers import TOKEN, load, peer, step  # noqa: E402
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import peer_process, request_load  # noqa: E402
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import queueing  # noqa: E402
 
 NGINX = """
 daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log; worker_processes 1; {user}
@@ -175,7 +175,7 @@ def test_an_open_loop_measures_what_queueing_theory_expects():
     # The same arrivals at an ideal server, and no more than a busy machine adds.
     assert exact * 0.98 <= found["latency_mean_seconds"] <= exact * 1.6
     # M/D/1, of which these arrivals are one draw.
-    expected = (1 + queueing.mg1_wait(rate * service, 0)) * service
+    expected = (1 + queueing_theory.mg1_wait(rate * service, 0)) * service
     assert found["latency_mean_seconds"] == pytest.approx(expected, rel=0.5)
 
 

@@ -29,7 +29,6 @@ SILENT = {
     ("metrics/storage.py", ""): "evidence, said by the report",
     ("peer_http.py", ""): "what the stand-in server answers to a client",
     ("peer_server.py", ""): "what the stand-in server answers to a client",
-    ("queueing.py", ""): "a mistake in this code: what it is asked is checked before",
     ("link_figures.py", ""): "a mistake in this code: what it is asked is checked before",
 }
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+import queueing_theory
 import yaml
 from conftest import ROOT
 from judging import host, judged
@@ -44,13 +45,13 @@ def checkpoint_rate(gb, seconds):
 
 
 def mmc(c, mu, **inputs):
-    return queueing.mmc(inputs["lambda"], mu, c)
+    return queueing_theory.mmc(inputs["lambda"], mu, c)
 
 
 HOW = {
     "mmc": mmc,
-    "erlang_b": lambda a, c: queueing.erlang_b(a, c),
-    "mm1_wq_service_units": lambda rho: queueing.mg1_wait(rho),
+    "erlang_b": lambda a, c: queueing_theory.erlang_b(a, c),
+    "mm1_wq_service_units": lambda rho: queueing_theory.mg1_wait(rho),
     "loader_need": loader_need,
     "checkpoint_rate": checkpoint_rate,
     "bdp_mb": lambda gbit, rtt_ms: link_figures.bandwidth_delay_bytes(gbit * 1e9, rtt_ms / 1e3) / 1e6,
@@ -63,7 +64,7 @@ HOW = {
 @pytest.mark.parametrize("vector", VECTORS, ids=[vector["id"] for vector in VECTORS])
 def test_every_figure_of_the_reference(vector):
     if vector["expected"] is None:
-        with pytest.raises(queueing.Unstable):
+        with pytest.raises(queueing_theory.Unstable):
             HOW[vector["kind"]](**vector["inputs"])
         return
     found = HOW[vector["kind"]](**vector["inputs"])
@@ -75,22 +76,22 @@ def test_every_figure_of_the_reference(vector):
 
 
 def test_a_textbook_figure_of_erlang_c():
-    assert queueing.mmc(4, 1, 5)["p_wait"] == pytest.approx(0.5541, abs=5e-5)
+    assert queueing_theory.mmc(4, 1, 5)["p_wait"] == pytest.approx(0.5541, abs=5e-5)
 
 
 def test_a_fixed_service_time_waits_half_as_long_as_a_random_one():
-    assert queueing.mg1_wait(0.8, 0) == pytest.approx(queueing.mg1_wait(0.8) / 2) == pytest.approx(2)
+    assert queueing_theory.mg1_wait(0.8, 0) == pytest.approx(queueing_theory.mg1_wait(0.8) / 2) == pytest.approx(2)
 
 
 def test_many_servers_overflow_nothing():
-    found = queueing.mmc(950, 1, 1000)
+    found = queueing_theory.mmc(950, 1, 1000)
     assert 0 < found["p_wait"] < 1 and found["w"] == pytest.approx(1, rel=0.01)
 
 
 @pytest.mark.parametrize("wrong", [(0, 1, 1), (1, 0, 1), (1, 1, 0), (float("nan"), 1, 1)])
 def test_what_is_no_queue_is_refused(wrong):
     with pytest.raises(ValueError, match="above 0"):
-        queueing.mmc(*wrong)
+        queueing_theory.mmc(*wrong)
 
 
 def test_unknown_collectives_and_impossible_links_are_refused():
@@ -100,3 +101,21 @@ def test_unknown_collectives_and_impossible_links_are_refused():
         link_figures.tcp_goodput_fraction(40)
     assert link_figures.tcp_goodput_fraction(9000, False) == pytest.approx(0.991, abs=5e-4)
     assert link_figures.tcp_goodput_fraction(1500, ip_version=6) < link_figures.tcp_goodput_fraction(1500)
+
+
+@pytest.mark.parametrize("steps, most", [
+    ([(1, 10), (10, 90), (50, 120), (100, 118)], 120), ([(1, 10), (10, 90), (50, 120), (100, 121)], 121), ([(1, 5), (2, 5), (4, 5)], 5),
+    # It still grows, or grew after it seemed full, or one step says nothing of the next.
+    ([(1, 10), (10, 90), (50, 300)], None), ([(1, 10), (10, 10), (50, 40)], None), ([(50, 100)], None), ([], None), ([(10, 100), (12, 100)], None),
+    # Too many at once cost it answers: what it did at best counts.
+    ([(1, 20), (8, 100), (64, 60)], 100),
+])
+def test_a_capacity_is_known_where_more_clients_bring_no_more_answers(steps, most):
+    assert queueing.capacity(steps) == most
+
+
+def test_the_planned_rate_leaves_a_fifth():
+    rate = queueing.planned_rate(100)
+    assert rate == 80
+    # With random arrivals at one server a request then takes five times its service time.
+    assert queueing_theory.mmc(rate, 100, 1)["w"] * 100 == pytest.approx(5)

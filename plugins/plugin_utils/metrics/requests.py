@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ..queueing import capacity, planned_rate
 from .measurements import SILENT, find_measurement, find_optional
 from .registry import amount, define, flag, maps, text
 from .transfer import FAILED_ADVICE, commonest, failures_told, note_peer, source_of
@@ -185,11 +186,34 @@ def _derive_ratio(state, entry, steps):
             {"what": "latency_seconds", "value": latency, "source": "workload form"},
         ],
     )
+    if best < wanted:
+        state.values[RATIO]["evidence"] += _planned(entry, steps)
     errors = _errors(failed) if best < wanted else None
     if errors and (error_fraction(failed) or 0) > MAX_ERROR_FRACTION:
         kind = commonest(errors)[0]
         known = FAILED_ADVICE.get(kind) if failed is steps[0] else None
         state.values[RATIO]["advice"] = known or "advice.requests_fail"
+
+
+def _planned(entry, steps):
+    """Evidence of what the service can answer a second and what to plan with; [] where the test doesn't tell: it had room left, or sent
+    requests at a rate of its own. Requests of a stand-in say nothing of the service.
+    """
+    if flag(entry["result"], "stand_in") or text(entry["result"], "loop") == "open":
+        return []
+    known = [
+        (step["concurrency"], amount(step, "requests_per_second"))
+        for step in steps
+        if not amount(step, "arrival_rate_per_second") and not text(step, "stopped") and (error_fraction(step) or 0) <= MAX_ERROR_FRACTION
+    ]
+    most = capacity([(clients, rate) for clients, rate in known if rate])
+    if most is None:
+        return []
+    source = source_of(entry)
+    return [
+        {"what": "answers_per_second", "value": most, "source": source},
+        {"what": "planned_per_second", "value": planned_rate(most), "source": source},
+    ]
 
 
 def _derive_p99(state, entry, steps):
