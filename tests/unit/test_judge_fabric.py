@@ -32,6 +32,20 @@ def found(pair, check, **how):
     return judging.finding(judging.judged(*pair, **how), check)
 
 
+def rows(bus, algorithm):
+    return [{"bytes": 16 * GIB, "busbw_bytes_per_second": bus * GB, "algbw_bytes_per_second": algorithm * GB}]
+
+
+@pytest.mark.parametrize("operation, ranks, bus, algorithm, fits", [
+    ("all_reduce", 8, 481.04, 274.88, True), ("all_reduce", 8, 274.88, 274.88, False), ("all_gather", 16, 93.75, 100, True), ("all_gather", 16, 187.5, 100, False),
+    ("sendrecv", 2, 20, 20, True), ("hypercube", 8, 20, 99, True), (None, 8, 20, 99, True),
+])
+def test_figures_that_contradict_their_own_operation_are_no_answer(operation, ranks, bus, algorithm, fits):
+    entry = judging.judged(*measured(bus * GB, 400 * GB, operation=operation, ranks=ranks, rows=rows(bus, algorithm)))
+    assert (judging.status(entry, fabric.RATIO) == "unknown") is not fits
+    assert fits or str(operation) in entry["absent"][fabric.RATIO]
+
+
 def test_nobody_ran_it_and_nobody_hears_of_it():
     entry = judging.judged(*judging.host("h100"))
     assert not set(CHECKS) & {finding["check"] for finding in entry["findings"]} and not set(CHECKS) & set(entry["absent"])

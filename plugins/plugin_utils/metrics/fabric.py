@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 
+from ..link_figures import busbw_factor
 from .catalogue import find_board, load_reference
 from .measurements import SILENT, command_of, find_measurement, with_results
 from .registry import amount, define, maps, text
@@ -13,6 +14,8 @@ from .registry import amount, define, maps, text
 MODULE = "fabric_benchmark"
 RATE, RATIO, WRONG = "network.fabric_busbw_bytes_per_second", "network.fabric_fraction_of_expected", "network.fabric_wrong_values"
 _RESULT = "fabric_benchmark.result."
+# Both rates are printed with two digits behind the point.
+_ROUNDING, _TOLD = 0.03, 10**9
 _EXPECTED = "fabric_busbw_bytes_per_second"
 
 define(
@@ -112,7 +115,30 @@ def _port_rate(state, result):
     return next((amount(port, "rate_bits_per_second") for port in ports), None)
 
 
+def _contradiction(result):
+    """(factor that a test's own figures have, factor that its operation has on so many ranks) where they differ: another operation than was
+    said, or figures that were mixed up. None where they agree or can't be compared.
+    """
+    row = (maps(result, "rows") or [{}])[-1]
+    bus, algorithm, operation, ranks = (
+        amount(row, "busbw_bytes_per_second"), amount(row, "algbw_bytes_per_second"), text(result, "operation"), amount(result, "ranks"),
+    )
+    if text(result, "tool") != "nccl" or not (bus and operation and ranks) or (algorithm or 0) < _TOLD:
+        return None
+    try:
+        factor = busbw_factor(operation, ranks)
+    except ValueError:
+        # Operations that have none in common.
+        return None
+    return None if abs(bus / algorithm - factor) <= _ROUNDING * max(factor, _ROUNDING) else (bus / algorithm, factor)
+
+
 def _derive_ratio(state, entries, main):
+    wrong = _contradiction(main["result"])
+    if wrong:
+        operation, ranks = text(main["result"], "operation"), "%g" % amount(main["result"], "ranks")
+        state.unknown(RATIO, "absent.fabric_contradiction", operation=operation, ranks=ranks, found="%.3g" % wrong[0], factor="%.3g" % wrong[1])
+        return
     own, boards, judged = amount(state.expected, _EXPECTED), _boards(state), []
     for entry in entries:
         result = entry["result"]
