@@ -159,6 +159,14 @@ def test_a_refusal_says_no_secret():
     assert answer["failed"] and "is no URL" in answer["msg"] and "s3cret" not in said
 
 
+def test_failed_requests_count_once_in_the_best_rate():
+    with scripted(lambda number: OK if number % 2 else OK.replace(b"200 OK", b"404 Not Found")) as server:
+        answer, _said = run(url=server.url, concurrency=[1], requests=20, warm_up=0, proxy="none")
+    (step,) = answer["measurement"]["steps"]
+    assert step["error_fraction"] == 0.5 and step["samples"] == 10
+    assert answer["measurement"]["requests_per_second"] == step["requests_per_second"] == pytest.approx(10 / step["seconds"])
+
+
 def test_check_mode_sends_nothing():
     with scripted(lambda _number: OK) as server:
         answer, _said = run(check=True, url=server.url, payload_bytes=1000, proxy="none")
