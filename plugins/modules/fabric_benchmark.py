@@ -14,13 +14,15 @@ description:
   - Runs a command of yours that ends in one of NVIDIA's nccl-tests (C(all_reduce_perf) and the others) or a bandwidth test of perftest
     (C(ib_write_bw), C(ib_read_bw), C(ib_send_bw)), and reads the rates from what it prints. Audits judge the measurement.
   - No shell is started, nothing is installed, and whatever the command started is ended with it.
-  - Nothing is measured where the test isn't installed, ends in an error or gives a broken result. That is said, and no figure is taken from it.
+  - Nothing is measured where the test isn't installed, ends in an error or gives a broken result. That is said, and no figure is
+    taken from it.
   - As a task it is announced (seconds) before it begins, runs as a job on the host that outlives a lost connection, and its measurement is
     kept on the controller. With C(--check) it is only announced.
 options:
   argv:
     description:
-      - The command as a list of words, the program first, for example C([mpirun, -np, 16, -H, "gpu01:8,gpu02:8", all_reduce_perf, -b, 8G, -e, 8G]).
+      - The command as a list of words, the program first, for example C([mpirun, -np, 16, -H, "gpu01:8,gpu02:8",
+        all_reduce_perf, -b, 8G, -e, 8G]).
       - A client of perftest needs its other end, which you start before. The output of both ends in one is read as well.
     type: list
     elements: str
@@ -105,7 +107,7 @@ measurement:
       type: list
       elements: dict
       returned: always
-      sample: [{"bytes": 17179869184, "algbw_bytes_per_second": 2.75e+11, "busbw_bytes_per_second": 4.81e+11, "time_seconds": 0.0625, "wrong": 0}]
+      sample: [{"bytes": 17179869184, "algbw_bytes_per_second": 2.75e+11, "busbw_bytes_per_second": 4.81e+11, "wrong": 0}]
     busbw_bytes_per_second: {description: The bus bandwidth at the largest message., type: float, returned: always, sample: 481000000000.0}
     message_bytes: {description: The largest message., type: int, returned: always, sample: 17179869184}
     wrong_values: {description: Values that were wrong. Null where the test didn't look., type: int, returned: always, sample: 0}
@@ -149,8 +151,8 @@ def main():
     importing.compile_once(importing.__package__)
     from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fabric, tame
     options, known = module.params, {}
-    # Ansible hides each word of such an option wherever it stands, "8" and the program's name included: our answers repeat none of them, and
-    # its own record of the options is replaced.
+    # Ansible hides each word of such an option wherever it stands, "8" and the program's name included: our answers repeat none of them,
+    # and its own record of the options is replaced.
     module.no_log_values = set()
     hidden = {"invocation": {"module_args": dict((key, value) for key, value in options.items() if not ARGUMENTS[key].get("no_log"))}}
     try:

@@ -36,8 +36,8 @@ TABLE = {
         "对于该 GPU、{operation}、节点数、GPU 数和消息大小没有已知限值：请用 gpu_audit_expected.fabric_busbw_bytes_per_second 给出期望值。",
     ),
     "absent.fabric_contradiction": (
-        "The test says {operation} on {ranks} GPUs, whose bus bandwidth is {factor} times the algorithm's; its own figures differ by {found}: they are of another "
-        "test, or were mixed up.",
+        "The test says {operation} on {ranks} GPUs, whose bus bandwidth is {factor} times the algorithm's; its own figures "
+        "differ by {found}: they are of another test, or were mixed up.",
         "测试声称为 {ranks} 个 GPU 上的 {operation}，其总线带宽应为算法带宽的 {factor} 倍，而结果为 {found} 倍：数据属于另一测试或已混乱。",
     ),
     "absent.fabric_unchecked": (

@@ -49,9 +49,10 @@ ROLES = {
             "request_arrivals", "request_latency_seconds", "request_timeout_seconds", "request_streaming", "request_model",
             "request_max_tokens", "request_keep_alive", "request_bytes", "link_mode", "link_ports", "link_seconds",
             "link_omit_seconds", "link_parallel", "link_udp", "link_udp_bits_per_second", "link_iperf3", "link_grace_seconds",
+            "fabric_argv", "fabric_tool", "fabric_nodes", "fabric_environment", "fabric_chdir", "fabric_timeout_seconds",
         )),
         frozenset((
-            "at_peer", "by_url", "download_result", "form", "form_latency", "form_number", "form_payload", "form_sample",
+            "at_peer", "by_url", "download_result", "fabric_result", "form", "form_latency", "form_number", "form_payload", "form_sample",
             "form_steps", "form_unit", "link_place", "link_result", "link_round", "link_session", "now", "peer_first",
             "peer_key", "peer_link", "peer_management", "peer_named", "peer_path", "peer_payload", "peer_sharing", "peer_start",
             "peer_start_there", "peer_started", "peer_token", "peer_url", "peer_where", "rate", "request_result", "said",

@@ -22,10 +22,19 @@ ARGV = ["all_reduce_perf", "-b", "16G", "-e", "16G", "-g", "8", "--secret=s3cret
 @pytest.fixture
 def site(tmp_path):
     made = Site(tmp_path)
-    samples.program(tmp_path / "bin", "all_reduce_perf", samples.nccl(head="# nccl-tests version 2.17.1 nccl-headers=22703 nccl-library=22703"))
+    samples.program(
+        tmp_path / "bin", "all_reduce_perf", samples.nccl(head="# nccl-tests version 2.17.1 nccl-headers=22703 nccl-library=22703")
+    )
     made.path = "%s:%s" % (tmp_path / "bin", os.environ["PATH"])
-    made.inventory({"a": LOCAL}, {"measure_network_fabric_argv": ARGV, "measure_network_fabric_environment": {"A_TOKEN": "s3cret-value"},
-                                  "gpu_audit_policy": "base", "gpu_audit_expected": {"fabric_busbw_bytes_per_second": "500 GB/s"}})
+    made.inventory(
+        {"a": LOCAL},
+        {
+            "measure_network_fabric_argv": ARGV,
+            "measure_network_fabric_environment": {"A_TOKEN": "s3cret-value"},
+            "gpu_audit_policy": "base",
+            "gpu_audit_expected": {"fabric_busbw_bytes_per_second": "500 GB/s"},
+        },
+    )
     return made
 
 
@@ -36,7 +45,9 @@ def kept(site):
 def test_run_kept_and_judged_in_both_languages(site):
     done = site.play("measure", PATH=site.path)
     assert done.returncode == 0 and recap(done.stdout)["a"]["changed"] == 0, done.stdout
-    assert "a: fabric_benchmark of all_reduce_perf: at most" in done.stdout and "runs all_reduce_perf, which fills the links" in done.stdout, done.stdout
+    assert (
+        "a: fabric_benchmark of all_reduce_perf: at most" in done.stdout and "runs all_reduce_perf, which fills the links" in done.stdout
+    ), done.stdout
     assert "busbw 448 GiB/s" in done.stdout, done.stdout
     (found,) = kept(site)
     assert (found["module"], found["target"]) == ("fabric_benchmark", "all_reduce_perf") and "error" not in found
@@ -44,10 +55,16 @@ def test_run_kept_and_judged_in_both_languages(site):
     assert found["options"]["argv"] == {"program": "all_reduce_perf", "arguments": 7} and found["options"]["environment"] == ["A_TOKEN"]
     assert "s3cret" not in json.dumps(found) and "s3cret" not in done.stdout
     assert (site.folder / "bin" / "all_reduce_perf.args").read_text().startswith("-b 16G -e 16G")
-    for language, words in (("en", "The fabric carries 448 GiB/s where you expect 466 GiB/s"), ("zh", "互联带宽 448 GiB/s，期望 466 GiB/s")):
+    for language, words in (
+        ("en", "The fabric carries 448 GiB/s where you expect 466 GiB/s"),
+        ("zh", "互联带宽 448 GiB/s，期望 466 GiB/s"),
+    ):
         assert site.play("audit", "-e", "gpu_audit_language=" + language).returncode == 0
         told = {finding["check"]: finding for finding in site.report()["hosts"][0]["findings"]}
-        assert told["network.fabric_fraction_of_expected"]["status"] == "warn" and words in told["network.fabric_fraction_of_expected"]["message"]
+        assert (
+            told["network.fabric_fraction_of_expected"]["status"] == "warn"
+            and words in told["network.fabric_fraction_of_expected"]["message"]
+        )
         assert told["network.fabric_wrong_values"]["status"] == "pass"
 
 

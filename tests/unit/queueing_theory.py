@@ -42,8 +42,16 @@ def mmc(arrival_rate, service_rate, servers):
     waits = blocked / (1 - rho * (1 - blocked))
     spare = servers * service_rate - arrival_rate
     wq = waits / spare
-    return {"rho": rho, "p_wait": waits, "wq": wq, "w": wq + 1 / service_rate, "lq": arrival_rate * wq,
-            "l": arrival_rate * (wq + 1 / service_rate), "wait_p95": _wait(waits, spare, 0.95), "wait_p99": _wait(waits, spare, 0.99)}
+    return {
+        "rho": rho,
+        "p_wait": waits,
+        "wq": wq,
+        "w": wq + 1 / service_rate,
+        "lq": arrival_rate * wq,
+        "l": arrival_rate * (wq + 1 / service_rate),
+        "wait_p95": _wait(waits, spare, 0.95),
+        "wait_p99": _wait(waits, spare, 0.99),
+    }
 
 
 def _wait(waits, spare, fraction):

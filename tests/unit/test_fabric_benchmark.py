@@ -34,10 +34,21 @@ def bin_folder(tmp_path):
 
 
 def start(folder, check=False, **options):
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path), PYTHONDONTWRITEBYTECODE="1",
-                       PATH="%s:%s" % (folder, os.environ["PATH"]))
-    process = subprocess.Popen([sys.executable, "-c", _RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=environment, cwd=str(conftest.ROOT))
+    environment = dict(
+        os.environ,
+        PYTHONPATH=os.pathsep.join(path for path in sys.path if path),
+        PYTHONDONTWRITEBYTECODE="1",
+        PATH="%s:%s" % (folder, os.environ["PATH"]),
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RUN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=str(conftest.ROOT),
+    )
     process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": dict(options, _ansible_check_mode=check)}))
     process.stdin.close()
     process.stdin = None
@@ -55,7 +66,12 @@ def test_a_collective_is_run_and_read(bin_folder):
     answer = run(bin_folder, argv=["all_reduce_perf", "-b", "8", "-e", "16G", "-g", "8"])
     found = answer["measurement"]
     assert (bin_folder / "all_reduce_perf.args").read_text() == "-b 8 -e 16G -g 8\n"
-    assert (found["tool"], found["tool_version"], found["library_version"], found["operation"]) == ("nccl", "nccl-tests 2.17.1", "2.27.3", "all_reduce")
+    assert (found["tool"], found["tool_version"], found["library_version"], found["operation"]) == (
+        "nccl",
+        "nccl-tests 2.17.1",
+        "2.27.3",
+        "all_reduce",
+    )
     assert (found["nodes"], found["ranks"], found["message_bytes"], found["wrong_values"]) == (1, 8, LARGEST, 0)
     assert found["busbw_bytes_per_second"] == pytest.approx(LARGEST / 62500e-6 * 1.75, rel=1e-4) and len(found["rows"]) == 3
     assert found["local_time"][19] in "+-" and found["notes"] == [] and answer["target"] == "all_reduce_perf" and answer["changed"] is False
@@ -66,7 +82,11 @@ def test_a_test_of_perftest_below_a_launcher(bin_folder):
     answer = run(bin_folder, argv=["nice", str(bin_folder / "ib_write_bw"), "-d", "mlx5_0", "192.0.2.18"], nodes=2)
     found = answer["measurement"]
     assert (found["tool"], found["operation"], found["nodes"], found["ranks"], found["link"]) == ("perftest", "write", 2, None, "IB")
-    assert found["busbw_bytes_per_second"] == pytest.approx(391.87e9 / 8) and found["message_bytes"] == 8388608 and found["wrong_values"] is None
+    assert (
+        found["busbw_bytes_per_second"] == pytest.approx(391.87e9 / 8)
+        and found["message_bytes"] == 8388608
+        and found["wrong_values"] is None
+    )
     assert answer["gpu_uuids"] == [] and answer["target"] == "ib_write_bw nodes=2"
     # Only of a program that is started itself it is known that it takes --version.
     assert found["tool_version"] is None
@@ -87,17 +107,20 @@ def test_check_mode_only_announces(bin_folder):
     assert not (bin_folder / "all_reduce_perf.args").exists()
 
 
-@pytest.mark.parametrize("argv, words", [
-    (["all_reduce_perf", "-g", "8"], "all_reduce_perf isn't installed here, or isn't on the search path. Build NVIDIA's nccl-tests"),
-    (["ib_write_bw"], "ib_write_bw isn't installed here, or isn't on the search path. Install the package perftest"),
-    (["/opt/none/all_reduce_perf"], "isn't there"),
-    (["mpirun-that-is-nowhere", "all_reduce_perf"], "isn't there, or isn't on PATH"),
-    (["ib_write_lat"], "measures latency"),
-    (["sleep", "5"], "none of its words is a test that is known here"),
-    ([], "a list of words is needed"),
-    ([""], "a list of words is needed"),
-    (["all_reduce_perf\0"], "NUL"),
-])
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        (["all_reduce_perf", "-g", "8"], "all_reduce_perf isn't installed here, or isn't on the search path. Build NVIDIA's nccl-tests"),
+        (["ib_write_bw"], "ib_write_bw isn't installed here, or isn't on the search path. Install the package perftest"),
+        (["/opt/none/all_reduce_perf"], "isn't there"),
+        (["mpirun-that-is-nowhere", "all_reduce_perf"], "isn't there, or isn't on PATH"),
+        (["ib_write_lat"], "measures latency"),
+        (["sleep", "5"], "none of its words is a test that is known here"),
+        ([], "a list of words is needed"),
+        ([""], "a list of words is needed"),
+        (["all_reduce_perf\0"], "NUL"),
+    ],
+)
 @pytest.mark.parametrize("check", [True, False])
 def test_what_is_refused(bin_folder, argv, words, check):
     bin_folder.mkdir()
@@ -106,11 +129,16 @@ def test_what_is_refused(bin_folder, argv, words, check):
     assert any("\u4e00" <= letter <= "\u9fff" for letter in complaints.say(answer["msg"], "zh")), answer["msg"]
 
 
-@pytest.mark.parametrize("options, words", [
-    ({"timeout_seconds": 0}, "timeout_seconds must be between 1 and 3600, not 0"), ({"timeout_seconds": 4000}, "not 4000"),
-    ({"nodes": 0}, "nodes must be between 1 and 100000, not 0"), ({"chdir": "here"}, "chdir: here is not an absolute path"),
-    ({"environment": {"A=B": "1"}}, "environment: a map of names and values is needed"),
-])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"timeout_seconds": 0}, "timeout_seconds must be between 1 and 3600, not 0"),
+        ({"timeout_seconds": 4000}, "not 4000"),
+        ({"nodes": 0}, "nodes must be between 1 and 100000, not 0"),
+        ({"chdir": "here"}, "chdir: here is not an absolute path"),
+        ({"environment": {"A=B": "1"}}, "environment: a map of names and values is needed"),
+    ],
+)
 def test_wrong_options(bin_folder, options, words):
     samples.program(bin_folder, "all_reduce_perf", samples.nccl())
     given = dict({"argv": ["all_reduce_perf"], "timeout_seconds": 5}, **options)
@@ -129,15 +157,25 @@ def test_wrong_values_are_a_result_though_the_test_failed(bin_folder):
 def test_a_command_that_fails_after_its_result_is_noted(bin_folder):
     samples.program(bin_folder, "all_reduce_perf", samples.nccl(), status=3)
     found = run(bin_folder, argv=["all_reduce_perf"], nodes=4)["measurement"]
-    assert found["notes"] == ["the command ended with status 3 after its result", "4 nodes were said, the test lists devices of 1: these count"]
+    assert found["notes"] == [
+        "the command ended with status 3 after its result",
+        "4 nodes were said, the test lists devices of 1: these count",
+    ]
     assert found["nodes"] == 1 and all(complaints.say(note, "zh") != note for note in found["notes"])
 
 
-@pytest.mark.parametrize("text, status, words", [
-    ("node-1: Test CUDA failure common.cu:892 'out of memory'\n", 2, "all_reduce_perf ended with status 2: the test failed: node-1: Test CUDA failure"),
-    (samples.nccl().partition("# Out of")[0], 0, "all_reduce_perf: the result is cut off"),
-    ("", 0, "all_reduce_perf: no result of nccl-tests in this text"),
-])
+@pytest.mark.parametrize(
+    "text, status, words",
+    [
+        (
+            "node-1: Test CUDA failure common.cu:892 'out of memory'\n",
+            2,
+            "all_reduce_perf ended with status 2: the test failed: node-1: Test CUDA failure",
+        ),
+        (samples.nccl().partition("# Out of")[0], 0, "all_reduce_perf: the result is cut off"),
+        ("", 0, "all_reduce_perf: no result of nccl-tests in this text"),
+    ],
+)
 def test_a_test_without_a_result_is_a_failure(bin_folder, text, status, words):
     samples.program(bin_folder, "all_reduce_perf", text, status=status)
     answer = run(bin_folder, argv=["all_reduce_perf"])
@@ -167,7 +205,9 @@ def test_one_that_hangs_is_ended_with_all_that_it_started(bin_folder):
     mark = "7200.%d" % os.getpid()
     samples.program(bin_folder, "all_reduce_perf", samples.nccl().partition("# Avg")[0], then=LINGER % (mark, mark))
     answer = run(bin_folder, argv=["all_reduce_perf"], timeout_seconds=1)
-    assert answer["failed"] and answer["msg"].startswith("all_reduce_perf gave no result within 1 s and was ended: the result is cut off"), answer["msg"]
+    assert answer["failed"] and answer["msg"].startswith(
+        "all_reduce_perf gave no result within 1 s and was ended: the result is cut off"
+    ), answer["msg"]
     assert alive(mark) == []
     assert any("\u4e00" <= letter <= "\u9fff" for letter in complaints.say(answer["msg"], "zh"))
 
@@ -207,6 +247,11 @@ def test_words_and_variables_of_a_command_are_said_nowhere(bin_folder):
 
 
 def test_the_command_gets_its_variables_and_folder(bin_folder, tmp_path):
-    samples.program(bin_folder, "all_reduce_perf", samples.nccl(), then='echo "$NCCL_DEBUG $LC_ALL ${GPU_AUDIT_PROBE_FILE-none} $(pwd)" > %s' % (tmp_path / "seen"))
+    samples.program(
+        bin_folder,
+        "all_reduce_perf",
+        samples.nccl(),
+        then='echo "$NCCL_DEBUG $LC_ALL ${GPU_AUDIT_PROBE_FILE-none} $(pwd)" > %s' % (tmp_path / "seen"),
+    )
     run(bin_folder, argv=["all_reduce_perf"], environment={"NCCL_DEBUG": "VERSION"}, chdir=str(tmp_path))
     assert (tmp_path / "seen").read_text() == "VERSION C none %s\n" % tmp_path

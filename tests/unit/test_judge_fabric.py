@@ -17,15 +17,40 @@ def measured(busbw=480 * GB, wish=None, target="all_reduce_perf", pair=None, **c
     """A host with eight H100 and one test of NCCL on it, as `changed` changes its result."""
     document, inputs = pair or judging.host("h100")
     inputs["expected"].update({"fabric_busbw_bytes_per_second": wish} if wish else {})
-    result = {"tool": "nccl", "tool_version": "nccl-tests 2.17.1", "library_version": "2.27.3", "operation": "all_reduce", "nodes": 1, "ranks": 8,
-              "busbw_bytes_per_second": busbw, "message_bytes": 16 * GIB, "wrong_values": 0, "device": None, "rows": [], "notes": []}
+    result = {
+        "tool": "nccl",
+        "tool_version": "nccl-tests 2.17.1",
+        "library_version": "2.27.3",
+        "operation": "all_reduce",
+        "nodes": 1,
+        "ranks": 8,
+        "busbw_bytes_per_second": busbw,
+        "message_bytes": 16 * GIB,
+        "wrong_values": 0,
+        "device": None,
+        "rows": [],
+        "notes": [],
+    }
     judging.measure(document, "fabric_benchmark", target, **dict(result, **changed))
     return document, inputs
 
 
 def write(rate, **changed):
-    return dict({"tool": "perftest", "operation": "write", "busbw": rate, "message_bytes": 8388608, "ranks": None, "wrong_values": None, "device": "mlx5_0",
-                 "library_version": None, "tool_version": None, "target": "ib_write_bw"}, **changed)
+    return dict(
+        {
+            "tool": "perftest",
+            "operation": "write",
+            "busbw": rate,
+            "message_bytes": 8388608,
+            "ranks": None,
+            "wrong_values": None,
+            "device": "mlx5_0",
+            "library_version": None,
+            "tool_version": None,
+            "target": "ib_write_bw",
+        },
+        **changed,
+    )
 
 
 def found(pair, check, **how):
@@ -36,10 +61,18 @@ def rows(bus, algorithm):
     return [{"bytes": 16 * GIB, "busbw_bytes_per_second": bus * GB, "algbw_bytes_per_second": algorithm * GB}]
 
 
-@pytest.mark.parametrize("operation, ranks, bus, algorithm, fits", [
-    ("all_reduce", 8, 481.04, 274.88, True), ("all_reduce", 8, 274.88, 274.88, False), ("all_gather", 16, 93.75, 100, True), ("all_gather", 16, 187.5, 100, False),
-    ("sendrecv", 2, 20, 20, True), ("hypercube", 8, 20, 99, True), (None, 8, 20, 99, True),
-])
+@pytest.mark.parametrize(
+    "operation, ranks, bus, algorithm, fits",
+    [
+        ("all_reduce", 8, 481.04, 274.88, True),
+        ("all_reduce", 8, 274.88, 274.88, False),
+        ("all_gather", 16, 93.75, 100, True),
+        ("all_gather", 16, 187.5, 100, False),
+        ("sendrecv", 2, 20, 20, True),
+        ("hypercube", 8, 20, 99, True),
+        (None, 8, 20, 99, True),
+    ],
+)
 def test_figures_that_contradict_their_own_operation_are_no_answer(operation, ranks, bus, algorithm, fits):
     entry = judging.judged(*measured(bus * GB, 400 * GB, operation=operation, ranks=ranks, rows=rows(bus, algorithm)))
     assert (judging.status(entry, fabric.RATIO) == "unknown") is not fits
@@ -51,8 +84,16 @@ def test_nobody_ran_it_and_nobody_hears_of_it():
     assert not set(CHECKS) & {finding["check"] for finding in entry["findings"]} and not set(CHECKS) & set(entry["absent"])
 
 
-@pytest.mark.parametrize("busbw, wish, status", [(480 * GB, None, "pass"), (459 * GB, None, "warn"), (460 * GB, None, "pass"), (480 * GB, 481 * GB, "warn"),
-                                                 (300 * GB, 300 * GB, "pass")])
+@pytest.mark.parametrize(
+    "busbw, wish, status",
+    [
+        (480 * GB, None, "pass"),
+        (459 * GB, None, "warn"),
+        (460 * GB, None, "pass"),
+        (480 * GB, 481 * GB, "warn"),
+        (300 * GB, 300 * GB, "pass"),
+    ],
+)
 def test_against_the_reference_and_against_the_owners_figure(busbw, wish, status):
     finding = found(measured(busbw, wish), fabric.RATIO)
     assert finding["status"] == status
@@ -62,16 +103,29 @@ def test_against_the_reference_and_against_the_owners_figure(busbw, wish, status
 
 def test_what_is_said_of_a_slow_fabric():
     message = found(measured(300 * GB), fabric.RATIO)["message"]
-    for words in ("The fabric carries 279 GiB/s where healthy hosts reach 428 GiB/s", "messages of 16.0 GiB, nodes: 1, GPUs: 8, nccl-tests 2.17.1 / NCCL 2.27.3",
-                  "Measured 2026-11-29 12:20 UTC with all_reduce_perf."):
+    for words in (
+        "The fabric carries 279 GiB/s where healthy hosts reach 428 GiB/s",
+        "messages of 16.0 GiB, nodes: 1, GPUs: 8, nccl-tests 2.17.1 / NCCL 2.27.3",
+        "Measured 2026-11-29 12:20 UTC with all_reduce_perf.",
+    ):
         assert words in message, message
     message = found(measured(300 * GB, 450 * GB), fabric.RATIO, language="zh")["message"]
     for words in ("互联带宽 279 GiB/s，期望 419 GiB/s", "消息大小 16.0 GiB，节点数 1，GPU 数 8"):
         assert words in message, message
 
 
-@pytest.mark.parametrize("changed", [{"nodes": 2, "ranks": 16}, {"nodes": None}, {"ranks": 4}, {"message_bytes": 8 * GIB}, {"operation": "all_gather"},
-                                     {"operation": None}, {"tool": "perftest"}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"nodes": 2, "ranks": 16},
+        {"nodes": None},
+        {"ranks": 4},
+        {"message_bytes": 8 * GIB},
+        {"operation": "all_gather"},
+        {"operation": None},
+        {"tool": "perftest"},
+    ],
+)
 def test_a_limit_holds_for_what_it_was_found_with_only(changed):
     entry = judging.judged(*measured(100 * GB, **changed))
     finding = judging.finding(entry, fabric.RATIO)
@@ -98,12 +152,21 @@ def test_without_validation_nobody_knows_whether_values_were_wrong():
 
 
 def port(pair, rate, device="mlx5_0"):
-    pair[0]["facts"]["network"]["rdma_ports"] = [{"device": device, "port": 1, "state": "active", "rate_bits_per_second": rate, "link_layer": "InfiniBand", "counters": {}}]
+    pair[0]["facts"]["network"]["rdma_ports"] = [
+        {"device": device, "port": 1, "state": "active", "rate_bits_per_second": rate, "link_layer": "InfiniBand", "counters": {}}
+    ]
     return pair
 
 
-@pytest.mark.parametrize("rate, line, device, status", [(48 * GB, 400 * GB, "mlx5_0", "pass"), (47 * GB, 400 * GB, "mlx5_0", "warn"), (24 * GB, 200 * GB, "mlx5_0", "not_applicable"),
-                                                        (47 * GB, 400 * GB, "mlx5_1", "not_applicable")])
+@pytest.mark.parametrize(
+    "rate, line, device, status",
+    [
+        (48 * GB, 400 * GB, "mlx5_0", "pass"),
+        (47 * GB, 400 * GB, "mlx5_0", "warn"),
+        (24 * GB, 200 * GB, "mlx5_0", "not_applicable"),
+        (47 * GB, 400 * GB, "mlx5_1", "not_applicable"),
+    ],
+)
 def test_a_port_is_held_to_a_limit_of_its_own_speed(rate, line, device, status):
     given = write(rate)
     pair = port(measured(given.pop("busbw"), **given), line, device)
@@ -134,15 +197,23 @@ def test_every_limit_is_whole_and_of_known_boards():
     seen = set()
     for limit in fabric.limits():
         assert set(limit["boards"]) <= keys and limit["source"] in sources and limit["message_bytes"] > 0 and "tool_version" in limit
-        assert limit["nodes"] >= 1 and (limit["tool"] == "perftest") is ("link_bits_per_second" in limit) and limit["limit_bytes_per_second"] > GB
-        same = [(limit["tool"], limit["operation"], board, limit["nodes"], limit["ranks"], limit["message_bytes"]) for board in limit["boards"]]
+        assert (
+            limit["nodes"] >= 1
+            and (limit["tool"] == "perftest") is ("link_bits_per_second" in limit)
+            and limit["limit_bytes_per_second"] > GB
+        )
+        same = [
+            (limit["tool"], limit["operation"], board, limit["nodes"], limit["ranks"], limit["message_bytes"]) for board in limit["boards"]
+        ]
         assert not seen & set(same)
         seen |= set(same)
         if "link_bits_per_second" in limit:
             assert 0.85 < limit["limit_bytes_per_second"] * 8 / limit["link_bits_per_second"] < 1
 
 
-@pytest.mark.parametrize("given, rate", [(460e9, 460 * GB), ("460 GB/s", 460 * GB), ("400GiB/s", 400 * GIB), ("460000000000", 460 * GB), ("0.4 TB/s", 400 * GB)])
+@pytest.mark.parametrize(
+    "given, rate", [(460e9, 460 * GB), ("460 GB/s", 460 * GB), ("400GiB/s", 400 * GIB), ("460000000000", 460 * GB), ("0.4 TB/s", 400 * GB)]
+)
 def test_the_owners_figure_as_people_write_it(given, rate):
     assert expected.normalise({"fabric_busbw_bytes_per_second": given}) == ({"fabric_busbw_bytes_per_second": rate}, [])
 

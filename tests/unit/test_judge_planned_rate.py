@@ -27,17 +27,24 @@ FULL = [step(1, 0.1), step(10, 0.25), step(50, 1.25 * 2), step(100, 2.5 * 2)]
 
 def test_a_full_service_is_told_what_to_plan_with():
     said = finding(FULL)["message"]
-    assert finding(FULL)["status"] == "fail" and "it answers at most 40 requests a second, so plan with 32 a second (80 % of that)" in said, said
+    assert (
+        finding(FULL)["status"] == "fail" and "it answers at most 40 requests a second, so plan with 32 a second (80 % of that)" in said
+    ), said
     assert "每秒最多应答 40 个请求，规划时每个这样的服务按每秒 32 个计（其 80%）" in finding(FULL, "zh")["message"]
 
 
-@pytest.mark.parametrize("steps, changed", [
-    # Each client more brings answers more.
-    ([step(1, 1.0), step(10, 1.1), step(50, 3.0)], {}),
-    (FULL, {"stand_in": True}), (FULL, {"loop": "open"}),
-    # Beside a step that failed, or was cut, only one is left.
-    ([step(1, 0.1), step(50, 3, errors={"timeout": 400})], {}), ([step(1, 0.1), step(50, 3, stopped="time")], {}),
-])
+@pytest.mark.parametrize(
+    "steps, changed",
+    [
+        # Each client more brings answers more.
+        ([step(1, 1.0), step(10, 1.1), step(50, 3.0)], {}),
+        (FULL, {"stand_in": True}),
+        (FULL, {"loop": "open"}),
+        # Beside a step that failed, or was cut, only one is left.
+        ([step(1, 0.1), step(50, 3, errors={"timeout": 400})], {}),
+        ([step(1, 0.1), step(50, 3, stopped="time")], {}),
+    ],
+)
 def test_what_the_test_does_not_tell_is_not_said(steps, changed):
     found = finding(steps, **changed)
     assert found["status"] == "fail" and "plan with" not in found["message"], found["message"]

@@ -25,7 +25,8 @@ GRACE_SECONDS = 5
 SPARE_SECONDS = 45
 MAX_OUTPUT_BYTES = 8 << 20
 MAX_ROWS = 64
-_NCCL = re.compile(r"(all_reduce|all_gather|alltoall|alltoallv|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv)_perf(?:_mpi)?")
+_NCCL = re.compile(r"(all_reduce|all_gather|alltoall|alltoallv|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv)"
+                   r"_perf(?:_mpi)?")
 _PERFTEST = re.compile(r"ib_(write|read|send|atomic)_bw")
 _LATENCY = re.compile(r"ib_\w+_lat")
 _INSTALL = {"nccl": "Build NVIDIA's nccl-tests (make; for several nodes make MPI=1) and give the program's whole path",
@@ -100,8 +101,8 @@ def plan(options):
             raise FabricError(str(error))
         raise FabricError("%s isn't installed here, or isn't on the search path. %s" % (program, _INSTALL[tool]))
     limit = options["timeout_seconds"]
-    return {"seconds": limit + GRACE_SECONDS + SPARE_SECONDS, "bytes_written": None, "bytes_read": None, "tool": tool, "operation": operation,
-            "program": program, "found": found, "environment": environment,
+    return {"seconds": limit + GRACE_SECONDS + SPARE_SECONDS, "bytes_written": None, "bytes_read": None, "tool": tool,
+            "operation": operation, "program": program, "found": found, "environment": environment,
             "notes": ["runs %s, which fills the links between GPUs or hosts, for %d s at most" % (program, limit)]}
 
 
@@ -168,9 +169,10 @@ def _of_nccl(facts, _planned):
 
 def _of_perftest(facts, planned):
     rows = [{"bytes": row["bytes"], "time_seconds": None, "algbw_bytes_per_second": row["bytes_per_second"],
-             "busbw_bytes_per_second": row["bytes_per_second"], "in_place_busbw_bytes_per_second": None, "wrong": None} for row in facts["rows"]]
-    return {"tool_version": _perftest_version(planned), "library_version": None, "nodes": None, "ranks": None, "rows": rows, "wrong_values": None,
-            "link": facts["link"], "device": facts["device"]}
+             "busbw_bytes_per_second": row["bytes_per_second"], "in_place_busbw_bytes_per_second": None, "wrong": None}
+            for row in facts["rows"]]
+    return {"tool_version": _perftest_version(planned), "library_version": None, "nodes": None, "ranks": None, "rows": rows,
+            "wrong_values": None, "link": facts["link"], "device": facts["device"]}
 
 
 def _perftest_version(planned):

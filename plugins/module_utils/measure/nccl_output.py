@@ -26,7 +26,9 @@ from .tame import shown
 _TAG = re.compile(r"\A(?:\[\d+,\d+\]<std(?:out|err)>:|\s*\d{1,6}: ?)")
 _RANK = re.compile(r"#\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s*(.*)")
 _HEAD = re.compile(r"#\s*nThread\s+(\d+)\s+nGpus\s+(\d+)\s+minBytes\s+(\d+)\s+maxBytes\s+(\d+)")
-_FAILURE = re.compile(r"NCCL failure|CUDA failure|Test failure|Test timeout|error while loading shared|noticed that process rank", re.IGNORECASE)
+_FAILURE = re.compile(r"NCCL failure|CUDA failure|Test failure|Test timeout|error while loading shared|noticed that process rank",
+                      re.IGNORECASE)
+_TROUBLE = re.compile(r"\berror\b|not found|no such|cannot|failed", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?(?:e[+-]?\d{1,3})?")
 _LEFT = ("size", "count", "type", "redop", "root")
 _RIGHT = ("time", "algbw", "busbw", "wrong")
@@ -65,7 +67,7 @@ def parse_nccl(text):
             said = re.match(r"# Avg bus bandwidth\s*:\s*([\d.]+)\s*\Z", bare)
             average = float(said.group(1)) * 1e9 if said and whole and _NUMBER.fullmatch(said.group(1)) else None
     if not found:
-        words = next((shown(line, 200) for line, _whole in lines if re.search(r"(?i)\berror\b|not found|no such|cannot|failed", line)), None)
+        words = next((shown(line, 200) for line, _whole in lines if _TROUBLE.search(line)), None)
         return dict(facts, error="nccl-tests gave no result: %s" % words if words else "no result of nccl-tests in this text")
     if average is None:
         return dict(facts, error="the result is cut off: nccl-tests' last lines (Avg bus bandwidth) are missing")

@@ -10,7 +10,8 @@ What either end prints, shortened; with --report_gbits the columns are in Gb/sec
      8388608    20000            24056.74            24056.72           0.003007
     -----------------------------------------------------------------------------
 
-A megabyte of perftest has 2^20 bytes, its Gb/sec 10^9 bits. A row that lacks a column, and a table without the line below it, give no figure.
+A megabyte of perftest has 2^20 bytes, its Gb/sec 10^9 bits. A row that lacks a column, and a table without the line below it, give no
+figure.
 """
 
 from __future__ import annotations

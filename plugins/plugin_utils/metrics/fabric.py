@@ -121,7 +121,10 @@ def _contradiction(result):
     """
     row = (maps(result, "rows") or [{}])[-1]
     bus, algorithm, operation, ranks = (
-        amount(row, "busbw_bytes_per_second"), amount(row, "algbw_bytes_per_second"), text(result, "operation"), amount(result, "ranks"),
+        amount(row, "busbw_bytes_per_second"),
+        amount(row, "algbw_bytes_per_second"),
+        text(result, "operation"),
+        amount(result, "ranks"),
     )
     if text(result, "tool") != "nccl" or not (bus and operation and ranks) or (algorithm or 0) < _TOLD:
         return None
@@ -137,7 +140,9 @@ def _derive_ratio(state, entries, main):
     wrong = _contradiction(main["result"])
     if wrong:
         operation, ranks = text(main["result"], "operation"), "%g" % amount(main["result"], "ranks")
-        state.unknown(RATIO, "absent.fabric_contradiction", operation=operation, ranks=ranks, found="%.3g" % wrong[0], factor="%.3g" % wrong[1])
+        state.unknown(
+            RATIO, "absent.fabric_contradiction", operation=operation, ranks=ranks, found="%.3g" % wrong[0], factor="%.3g" % wrong[1]
+        )
         return
     own, boards, judged = amount(state.expected, _EXPECTED), _boards(state), []
     for entry in entries:
@@ -149,7 +154,9 @@ def _derive_ratio(state, entries, main):
             least = limit["limit_bytes_per_second"]
             judged.append((least, {"what": "limit_bytes_per_second", "value": least, "source": "fabric.yml (%s)" % limit["source"]}, entry))
     if not judged:
-        state.not_applicable(RATIO, "absent.no_fabric_limit", operation=text(main["result"], "operation") or text(main["result"], "tool") or "?")
+        state.not_applicable(
+            RATIO, "absent.no_fabric_limit", operation=text(main["result"], "operation") or text(main["result"], "tool") or "?"
+        )
         return
     shares = [(amount(entry["result"], "busbw_bytes_per_second") / least, told, entry) for least, told, entry in judged]
     share, told, entry = min(shares, key=lambda found: found[0])
