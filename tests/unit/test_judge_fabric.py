@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import json
+
 import judging
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import expected
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import expected, metrics
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics import catalogue, fabric
+from test_judge_properties import damaged, places
 
 GB, GIB = 10**9, 2**30
 CHECKS = (fabric.RATE, fabric.RATIO, fabric.WRONG)
@@ -222,3 +225,21 @@ def test_the_owners_figure_as_people_write_it(given, rate):
 def test_bits_and_other_things_are_refused_for_it(given):
     values, problems = expected.normalise({"fabric_busbw_bytes_per_second": given})
     assert values == {} and "fabric_busbw_bytes_per_second must be a rate in bytes per second" in problems[0]
+
+
+def _everything():
+    given = write(40 * GB, tool_version="6.06")
+    pair = port(measured(470 * GB, 475 * GB, pair=measured(given.pop("busbw"), **given), rows=rows(481.04, 274.88)), 400 * GB)
+    kept = [entry for entry in pair[0]["measurements"] if entry["module"] == "fabric_benchmark"]
+    return dict(pair[0], facts={key: pair[0]["facts"][key] for key in ("network", "platform")}, measurements=kept), pair[1]
+
+
+@pytest.mark.parametrize("odd", [None, True, -1, 0, 10**400, 5e-324, 1e300, float("nan"), float("inf"), "x", [], {}, [{}], {"a": None}])
+def test_every_place_of_a_measurement_with_every_kind_of_value(odd):
+    document, inputs = _everything()
+    for path in places(document["measurements"], ("measurements",)):
+        found = metrics.derive(damaged(document, [(path, odd)]), inputs, judging.NOW)
+        json.dumps([found["values"], found["absent"]], allow_nan=False)
+    for wish in (odd, 475 * GB):
+        found = metrics.derive(document, dict(inputs, expected={"fabric_busbw_bytes_per_second": wish}), judging.NOW)
+        json.dumps([found["values"], found["absent"]], allow_nan=False)

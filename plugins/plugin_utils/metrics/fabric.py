@@ -144,7 +144,9 @@ def _derive_ratio(state, entries, main):
             RATIO, "absent.fabric_contradiction", operation=operation, ranks=ranks, found="%.3g" % wrong[0], factor="%.3g" % wrong[1]
         )
         return
-    own, boards, judged = amount(state.expected, _EXPECTED), _boards(state), []
+    wish = amount(state.expected, _EXPECTED)
+    # Less than a byte a second is no figure of anybody's.
+    own, boards, judged = wish if wish and wish >= 1 else None, _boards(state), []
     for entry in entries:
         result = entry["result"]
         limit = None if own and entry is main else limit_for(result, boards, _port_rate(state, result))
