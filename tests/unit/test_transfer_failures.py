@@ -7,8 +7,8 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-import time
 import threading
+import time
 
 import pytest
 import transfer_servers as servers
