@@ -8,6 +8,7 @@ import hashlib
 import json
 import socket
 import threading
+import time
 
 import pytest
 import transfer_servers as servers
@@ -279,6 +280,15 @@ def test_a_refusal_before_the_end_of_an_upload_is_the_reason():
     with servers.Server(refuses_at_once, receive_buffer=4096) as server:
         result = run(server.url, "upload", bytes=20000000)
     assert kinds(result) == [([], "http_4xx")] and "413" in result["attempts"][0]["error"]["message"]
+
+
+def test_a_refusal_that_comes_while_the_connection_takes_no_more_is_seen_at_once():
+    def refuses_late(connection, request):
+        time.sleep(0.3)
+        connection.sendall(servers.answer(413))
+        connection.ended.wait(5)
+    with servers.Server(refuses_late, receive_buffer=4096) as server:
+        assert kinds(run(server.url, "upload", bytes=20000000)) == [([], "http_4xx")]
 
 
 def test_an_upload_s_time_limit_is_no_failure_where_data_moves():

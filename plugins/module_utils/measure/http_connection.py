@@ -55,7 +55,8 @@ class TimedSocket(object):
             raise Failure("timeout", "no end of it in time")
         self.sock.settimeout(left if self.stall_seconds is None else min(left, self.stall_seconds))
 
-    def _expired(self):
+    def expired(self):
+        """The Failure of a wait that has lasted as long as it may."""
         if self.stall_seconds is not None and time.monotonic() < self.deadline:
             return Failure("stalled", "no byte for %g s" % self.stall_seconds)
         return Failure("timeout", "no answer in time")
@@ -65,14 +66,14 @@ class TimedSocket(object):
         try:
             return self.sock.recv_into(buffer)
         except socket.timeout:
-            raise self._expired()
+            raise self.expired()
 
     def send(self, data):
         self._arm()
         try:
             return self.sock.send(data)
         except socket.timeout:
-            raise self._expired()
+            raise self.expired()
 
     def sendall(self, data):
         view = memoryview(data).cast("B")

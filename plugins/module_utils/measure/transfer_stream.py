@@ -219,15 +219,27 @@ class Sender(object):
         """Sends all of it. -> whether the server began to answer before that; Failure, OSError."""
         size = len(self.data)
         poll = select.poll()
-        poll.register(self.timed.fileno(), select.POLLIN)
+        poll.register(self.timed.fileno(), select.POLLIN | select.POLLOUT)
         while self.sent < self.total:
             # Encrypted, what comes in may be TLS's own.
-            if not self.encrypted and poll.poll(0):
+            if not self.encrypted and self._answered(poll):
                 return True
             at = self.sent % size
             self.sent += self.timed.send(self.data[at:min(at + _SEND_BYTES[self.encrypted], size, at + self.total - self.sent)])
             self.count()
         return False
+
+    def _answered(self, poll):
+        """Waits until the connection takes more; whether the server answers instead: one that refuses may stop reading first."""
+        began = time.monotonic()
+        while True:
+            ready = poll.poll(_LOOK_SECONDS * 1000)
+            if ready:
+                return bool(ready[0][1] & select.POLLIN)
+            now = time.monotonic()
+            if now >= self.timed.deadline or self.timed.stall_seconds and now - began >= self.timed.stall_seconds:
+                raise self.timed.expired()
+            self.count()
 
     def await_answer(self):
         """Waits until something of the answer is there, counting what is confirmed meanwhile; Failure where nothing moves any more."""
