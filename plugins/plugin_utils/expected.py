@@ -58,7 +58,10 @@ def parse_byte_rate(value):
 
 
 def normalise(value):
-    """({field: int or text}, problems [str]), rates of ports in bits per second, others in bytes per second: inventories in INI form give figures as text. An empty field is as good as none."""
+    """({field: int or text}, problems [str]), rates of ports in bits per second, others in bytes per second.
+
+    Inventories in INI form give figures as text. An empty field is as good as none.
+    """
     if value in (None, ""):
         return {}, []
     if not isinstance(value, dict):

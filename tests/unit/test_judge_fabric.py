@@ -39,6 +39,7 @@ def measured(busbw=480 * GB, wish=None, target="all_reduce_perf", pair=None, **c
 
 
 def write(rate, **changed):
+    """What measured() takes for one port's test with perftest."""
     return dict(
         {
             "tool": "perftest",
@@ -172,14 +173,14 @@ def port(pair, rate, device="mlx5_0"):
 )
 def test_a_port_is_held_to_a_limit_of_its_own_speed(rate, line, device, status):
     given = write(rate)
-    pair = port(measured(given.pop("busbw"), **given), line, device)
+    pair = port(measured(**given), line, device)
     assert found(pair, fabric.RATIO)["status"] == status
     assert fabric.WRONG not in {finding["check"] for finding in judging.judged(*pair)["findings"]}
 
 
 def test_of_several_tests_the_worst_counts_and_the_owners_figure_is_for_nccl():
     given = write(40 * GB)
-    pair = port(measured(470 * GB, 475 * GB, pair=measured(given.pop("busbw"), **given)), 400 * GB)
+    pair = port(measured(470 * GB, 475 * GB, pair=measured(**given)), 400 * GB)
     entry = judging.judged(*pair)
     assert entry["metrics"][fabric.RATIO] == pytest.approx(40 / 47.5) and entry["metrics"][fabric.RATE] == 470 * GB
     assert "ib_write_bw" in judging.finding(entry, fabric.RATIO)["message"]
@@ -229,7 +230,7 @@ def test_bits_and_other_things_are_refused_for_it(given):
 
 def _everything():
     given = write(40 * GB, tool_version="6.06")
-    pair = port(measured(470 * GB, 475 * GB, pair=measured(given.pop("busbw"), **given), rows=rows(481.04, 274.88)), 400 * GB)
+    pair = port(measured(470 * GB, 475 * GB, pair=measured(**given), rows=rows(481.04, 274.88)), 400 * GB)
     kept = [entry for entry in pair[0]["measurements"] if entry["module"] == "fabric_benchmark"]
     return dict(pair[0], facts={key: pair[0]["facts"][key] for key in ("network", "platform")}, measurements=kept), pair[1]
 
