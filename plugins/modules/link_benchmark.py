@@ -197,7 +197,7 @@ def main():
         # Not "started": async_status takes a result with that key for one of a job that still runs.
         known["started_at"] = _now()
         measured = link.run(module.params, planned)
-    except (link_place.NoAddress, iperf3_run.NoTool, ValueError) as error:
+    except (link_place.NoAddress, link.Interrupted, iperf3_run.NoTool, ValueError) as error:
         module.fail_json(msg=str(error), finished_at=_now(), **known)
     module.exit_json(changed=False, measurement=measured, finished_at=_now(), **known)
 

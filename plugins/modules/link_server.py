@@ -101,6 +101,12 @@ counters:
   sample: {"eth1.rx_errors": 0}
 iperf3_version: {description: Version of iperf3., type: str, returned: unless O(state=stopped), sample: "3.12"}
 iperf3: {description: Its path., type: str, returned: unless O(state=stopped), sample: /usr/bin/iperf3}
+sessions:
+  description: Other tests of links of which some program runs on this host.
+  type: list
+  elements: str
+  returned: success
+  sample: []
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}
 gpu_uuids: {description: Always empty., type: list, elements: str, returned: always, sample: []}
 local_time: {description: The host's own time with its offset., type: str, returned: always, sample: "2026-11-30T17:04:00+08:00"}

@@ -93,6 +93,16 @@ TABLE = (
     ("iperf3 can't work here: {said}", "iperf3 在此处无法工作：{said}"),
     ("iperf3 and the server on {where} didn't come to a result: {said}", "iperf3 与 {where} 上的服务端未得出结果：{said}"),
     ("iperf3 was ended by signal {number}", "iperf3 被信号 {number} 终止"),
+    (
+        "iperf3 printed more than {size} MiB and was ended: it is broken, or what was given is another program",
+        "iperf3 输出超过 {size} MiB，已被终止：该程序有故障，或指定的是其他程序",
+    ),
+    ("iperf3 says {rate} bits a second, which no link carries", "iperf3 给出每秒 {rate} 比特，没有链路能达到"),
+    ("iperf3 says an error without a word", "iperf3 报告了错误，但没有说明"),
+    (
+        "{bytes} bytes a second are more than the link of {host} carries ({line} bits a second): no figure",
+        "每秒 {bytes} 字节超过了 {host} 链路的线速（每秒 {line} 比特）：不计为数据",
+    ),
     ("iperf3 measured the other direction than it was asked for", "iperf3 测量的方向与要求的相反"),
     ("no server was started on {host}", "{host} 上没有启动服务端"),
     ("{host} can't be reached: {error}", "无法连接 {host}：{error}"),

@@ -23,6 +23,8 @@ SHORT_SECONDS = 5
 # What is no count: iperf3 prints -1 as 2^64 - 1 where the system doesn't count (2^63 and more).
 _NO_COUNT = 1 << 63
 _LARGEST = 1e18
+# Bits a second that no link of a host carries, and no memory: eight ports of 800 Gb/s are 6.4e12.
+IMPOSSIBLE_BITS_PER_SECOND = 1e13
 _MAX_STARTS = 64
 _MAX_NOTES = 8
 
@@ -51,7 +53,7 @@ def parse_iperf3(text):
     found = re.search(r"(\d+\.\d[\w.+-]*)", str(start.get("version") or ""))
     facts["iperf3_version"] = found.group(1) if found else None
     asked = _dict(start.get("test_start"))
-    facts["protocol"] = str(asked["protocol"]).lower() if asked.get("protocol") else None
+    facts["protocol"] = plain_line(asked["protocol"], 20).lower() or None if asked.get("protocol") else None
     facts["streams"], facts["omitted_seconds"] = _count(asked.get("num_streams")), _number(asked.get("omit"))
     words = _words(rest)
     if count > 1:
@@ -61,6 +63,10 @@ def parse_iperf3(text):
         facts["error"] = error
         return facts
     facts["notes"] += words[:_MAX_NOTES]
+    fastest = _fastest(end)
+    if fastest >= IMPOSSIBLE_BITS_PER_SECOND:
+        facts["error"] = "iperf3 says %.3g bits a second, which no link carries" % fastest
+        return facts
     _figures(facts, end, asked)
     _latency(facts, document, end)
     if not any(facts["bytes_per_second"].values()) and facts["lost_fraction"] != 1.0:
@@ -150,10 +156,20 @@ def _of_events(events):
     return documents + ([current] if current is not None else []), None
 
 
+def plain_line(value, limit):
+    """What a program said, as one line without control characters and those that turn the writing round.
+
+    >>> plain_line("a\\x1b[31m\\u202eb\\n c", 20)
+    'a [31m b c'
+    """
+    text = str(value)[:4 * limit]
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:limit]
+
+
 def _words(text):
     """The lines of noise, each once."""
-    lines = [" ".join(line.split())[:300] for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("}", "]"))]
-    return list(dict.fromkeys(lines))
+    lines = [plain_line(line, 300) for line in text.splitlines() if not line.lstrip().startswith(("}", "]"))]
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _error(document, end, words):
@@ -162,7 +178,7 @@ def _error(document, end, words):
     if isinstance(said, _Repeated):
         said = said[-1]
     if said:
-        return re.sub(r"\A(iperf3: )?error - ", "", str(said)).strip().rstrip(":")[:500]
+        return re.sub(r"\A(iperf3: )?error - ", "", plain_line(said, 500)).strip().rstrip(":") or "iperf3 says an error without a word"
     if any(key.startswith("sum") for key in end):
         return None
     said = next((re.sub(r"\Aiperf3: (error - )?", "", line) for line in words if line.startswith("iperf3: ")), None)
@@ -248,6 +264,17 @@ def _figures(facts, end, asked):
     for key in ("jitter_seconds", "lost_fraction"):
         values = [entry[key] for entry in entries if entry[key] is not None]
         facts[key] = max(values) if values else None
+
+
+def _fastest(end):
+    """The largest rate that any sum says, however large; 0 where none does."""
+    fastest = 0
+    for key, value in end.items():
+        for entry in value if isinstance(value, _Repeated) else [value] if key.startswith("sum") else []:
+            bits = entry.get("bits_per_second") if isinstance(entry, dict) else None
+            if isinstance(bits, (int, float)) and not isinstance(bits, bool) and bits > fastest:
+                fastest = bits
+    return min(fastest, _LARGEST)
 
 
 def _rate(entry):

@@ -12,9 +12,9 @@ import socket
 import subprocess
 import time
 
-from ..sources.run_program import read_scratch, run_program, scratch_file
+from ..sources.run_program import MAX_BYTES, read_scratch, run_program, scratch_file
 from . import link_netlink
-from .iperf3_output import parse_iperf3
+from .iperf3_output import parse_iperf3, plain_line
 
 ANSWER_SECONDS = 20
 CONNECT_SECONDS = 5
@@ -22,6 +22,8 @@ CONNECT_SECONDS = 5
 SPARE_SECONDS = 12
 # In the environment of every iperf3 of a test, so that whatever is left of it is found.
 MARK_VARIABLE = "GPU_AUDIT_LINK_SESSION"
+# Likewise of one client, so that what it left behind ends with it.
+CLIENT_VARIABLE = "GPU_AUDIT_LINK_CLIENT"
 # From this version on each stream has a thread of its own.
 THREADED = (3, 16)
 
@@ -70,7 +72,7 @@ def tool(path=None, os_release="", run=run_program):
     if not version:
         other = re.search(r"\biperf (?:version )?([\d.]+)", said)
         raise NoTool("%s is %s; iperf3 3.1 or newer is needed. Install it with: %s" % (
-            found, "iperf %s" % other.group(1) if other else "not iperf3 (it says %s)" % (" ".join(said.split())[:100] or "nothing"),
+            found, "iperf %s" % other.group(1) if other else "not iperf3 (it says %s)" % (plain_line(said, 100) or "nothing"),
             install_line(os_release)))
     usage = run([found, "--help"], ANSWER_SECONDS)
     return Tool(found, version.group(1), frozenset(re.findall(r"(--[a-z][a-z0-9-]+)", usage.stdout + usage.stderr)))
@@ -121,9 +123,17 @@ def deadline(seconds, omit_seconds):
 
 def client(used, argv, server, port, limit_seconds, session, run=run_program):
     """Runs a client. -> (iperf3_output's facts, null or {"kind", "message"})."""
-    done = run(_limited(argv, limit_seconds + 5), limit_seconds, env={MARK_VARIABLE: session})
+    mark = "%d-%x" % (os.getpid(), time.monotonic_ns())
+    try:
+        done = run(_limited(argv, limit_seconds + 5), limit_seconds, env={MARK_VARIABLE: session, CLIENT_VARIABLE: mark})
+    finally:
+        # Also where this process is told to end, and where a program went on in the background.
+        stop(mark, 1.0, CLIENT_VARIABLE)
     facts = parse_iperf3(done.stdout + "\n" + done.stderr)
     where = "%s port %d" % (server, port)
+    if done.truncated:
+        return facts, {"kind": "protocol", "message": "iperf3 printed more than %d MiB and was ended: it is broken, or what was given is "
+                       "another program" % (MAX_BYTES >> 20)}
     if done.timed_out:
         known = "--connect-timeout" in used.options
         return facts, {"kind": "stalled" if known else "timeout", "message": (
@@ -201,7 +211,7 @@ def start_server(used, address, port_range, lifetime_seconds, session):
                     process.returncode = 0
                     return {"port": port, "pid": process.pid}
                 time.sleep(0.02)
-            said = " ".join(read_scratch(output, 4000).decode("utf-8", "replace").split())[-300:]
+            said = plain_line(read_scratch(output, 4000).decode("utf-8", "replace"), 4000)[-300:]
         if process.poll() is None:
             stop(session)
             raise NoServer("local", "iperf3 -s on %s port %d didn't begin to listen within %d s: %s" % (
@@ -237,26 +247,38 @@ def _listens(port):
     return False
 
 
-def marked(session):
+def sessions():
+    """Names of the sessions of which some program runs here, as far as this user may see."""
+    start, found = (MARK_VARIABLE + "=").encode(), set()
+    for _pid, environment in _environments():
+        found.update(entry[len(start):].decode("utf-8", "replace") for entry in environment if entry.startswith(start))
+    return sorted(found)
+
+
+def marked(session, variable=MARK_VARIABLE):
     """Process ids of the tests of a session that still run here."""
-    mark, found = ("%s=%s" % (MARK_VARIABLE, session)).encode(), []
+    mark = ("%s=%s" % (variable, session)).encode("utf-8", "surrogateescape")
+    return [pid for pid, environment in _environments() if mark in environment]
+
+
+def _environments():
+    """(pid, [b"NAME=value"]) of each other process that may be read."""
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
             with open("/proc/%s/environ" % name, "rb") as file:
-                if mark in file.read(1 << 20).split(b"\0"):
-                    found.append(int(name))
+                environment = file.read(1 << 20).split(b"\0")
         except OSError:
-            pass
-    return found
+            continue
+        yield int(name), environment
 
 
-def stop(session, seconds=3.0):
-    """Ends what is left of a session. -> (how many were ended, [pids that wouldn't])."""
+def stop(session, seconds=3.0, variable=MARK_VARIABLE):
+    """Ends what is left of a session, or of what another variable marks. -> (how many were ended, [pids that wouldn't])."""
     ended = set()
     for number in (signal.SIGTERM, signal.SIGKILL):
-        there = marked(session)
+        there = marked(session, variable)
         ended.update(there)
         for pid in there:
             try:
@@ -266,7 +288,7 @@ def stop(session, seconds=3.0):
         until = time.monotonic() + seconds
         while there and time.monotonic() < until:
             time.sleep(0.05)
-            there = [pid for pid in marked(session)]
+            there = marked(session, variable)
         if not there:
             return len(ended), []
     return len(ended), there

@@ -8,11 +8,13 @@ The result's form is in docs/network.md. What can't be measured is null and said
 from __future__ import annotations
 
 import random
+import signal
 import time
 
+from ..sources.forked import signal_name
 from ..sources.host_files import HostFiles
 from . import identity as machine
-from . import iperf3_run, link_netlink, link_place
+from . import iperf3_output, iperf3_run, link_netlink, link_place
 
 DIRECTIONS = ("send", "receive")
 # Streams tried one after the other where fewer don't fill the link.
@@ -25,6 +27,14 @@ BUSY_TRIES = 4
 _FINAL = ("refused", "timeout", "unreachable", "dns", "stalled", "local", "busy")
 _RANGES = {"seconds": (1, 3600), "omit_seconds": (0, 60), "parallel": (0, 128), "port": (1, 65535),
            "udp_bits_per_second": (8000, 100000000000)}
+
+
+class Interrupted(Exception):
+    """The test was told to end; its iperf3 has been ended."""
+
+
+def _interrupt(number, _frame):
+    raise Interrupted("ended by %s" % signal_name(number))
 
 
 def plan(options, host=None):
@@ -60,8 +70,16 @@ def longest(options):
 
 
 def run(options, planned, host=None, client=iperf3_run.client):
-    """Measures. `planned`: plan()'s. -> the result of the pair; raises nothing for what a link can do."""
-    host = host or HostFiles()
+    """Measures. `planned`: plan()'s. -> the result of the pair; raises nothing for what a link can do. Interrupted."""
+    before = dict((number, signal.signal(number, _interrupt)) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+    try:
+        return _measure(options, planned, host or HostFiles(), client)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _measure(options, planned, host, client):
     place, used, peer = planned["place"], planned["tool"], options["peer"]
     seen = link_place.look(host)
     notes, interface = [], place["interface"]
@@ -228,9 +246,10 @@ def serve(options, host=None):
             return ended
     place = link_place.address_of(options["address"], options.get("management"))
     port_range = iperf3_run.ports(options["port_range"])
+    others = [name for name in iperf3_run.sessions() if name != options["session"]]
     seen = link_place.look(host)
     found = dict(link_place.describe(host, seen, place["interface"]), counters=link_place.counters(host, seen, place["interface"]), **ended)
-    found["address"] = place["address"]
+    found.update(address=place["address"], sessions=[iperf3_output.plain_line(name, 60) for name in others[:8]])
     if options["state"] == "stopped":
         return found
     used = iperf3_run.tool(options.get("iperf3"), host.text_or("/etc/os-release", ""))
