@@ -204,4 +204,3 @@ class ActionModule(ActionBase):
         # Returned, not raised: Ansible prints the words of an exception as they are, and they may hold whatever the host's banner does.
         self._record(path, name, "unreachable", message)
         return {"unreachable": True, "status": "unreachable", "msg": ansible_edge.said(message, "en", 600), "run_directory": path}
-

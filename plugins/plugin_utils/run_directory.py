@@ -32,6 +32,8 @@ ERROR_KINDS = ("unreachable", "module_failed", "no_python", "template", "invalid
 # A file name may have 255 bytes on the usual file systems; what is left is for ".json" and the temporary name around it.
 _SAFE_LIMIT = 200
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789.-_")
+
+
 class RunDirectoryError(Exception):
     """The run directory can't be found, made or read; the text says which, why and what to do."""
 

@@ -222,7 +222,7 @@ MODEL_SPEC = {
         "boards",
         'Boards to look at, a name or a list: every board whose name has those words ("H100", "RTX 4090"); "h100-sxm5-80gb", a key of the '
         "catalogue gpus.yml, is that one alone. The plan says which were looked at. Default: all.",
-        "要比较的板卡，名称或列表：名称含有这些词的板卡（“H100”、“RTX 4090”）；目录 gpus.yml 中的键（“h100-sxm5-80gb”）只对应一种。方案会列出所比较的板卡。默认全部。",
+        "要比较的板卡，名称或列表：名称含有这些词的板卡（H100、RTX 4090）；目录 gpus.yml 中的键（h100-sxm5-80gb）只对应一种。方案会列出所比较的板卡。默认全部。",
     ),
 }
 

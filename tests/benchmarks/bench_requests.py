@@ -46,7 +46,7 @@ def ours(request_benchmark, url: str, at_once: int, seconds: int) -> dict:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--at-once", type=int, default=50)
     parser.add_argument("--limit", type=float, default=0.03)

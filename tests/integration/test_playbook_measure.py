@@ -260,7 +260,8 @@ def test_a_setting_that_cannot_be_meant_so_ends_the_play_before_anything_is_meas
     assert "hunter2" not in done.stdout and "Traceback" not in done.stdout
 
 
-@pytest.mark.parametrize("variables", [{"measure_storage_path": "{{ none_here }}", "none_here": ""}, {"measure_storage_path": None, "probe_workload_argv": None}])
+@pytest.mark.parametrize("variables", [{"measure_storage_path": "{{ none_here }}", "none_here": ""},
+                                       {"measure_storage_path": None, "probe_workload_argv": None}])
 def test_what_is_set_to_nothing_is_not_set(site, variables):
     site.inventory({"a": LOCAL}, variables)
     done = site.play("measure")

@@ -168,8 +168,8 @@ def test_another_host_is_the_peer_and_is_not_measured_against_itself(site):
 
 
 def test_a_peer_that_can_not_be_reached_ends_the_play_of_those_who_need_it_with_its_reason(site):
-    site.inventory({"a": LOCAL, "b": dict(LOCAL, **PEER), "dead": DEAD}, dict(SMALL, measure_network_peer="dead", measure_network_peer_address="127.0.0.1",
-                                                                               measure_network_peer_tests=["download"]))
+    wanted = dict(SMALL, measure_network_peer="dead", measure_network_peer_address="127.0.0.1", measure_network_peer_tests=["download"])
+    site.inventory({"a": LOCAL, "b": dict(LOCAL, **PEER), "dead": DEAD}, wanted)
     done = site.play("measure", "--limit", "a,b")
     assert done.returncode == 2 and re.search(r"measure_network_peer dead: .*(refused|Failed to connect)", done.stdout), done.stdout
     assert recap(done.stdout)["a"]["failed"] == 1 and measurements(site) == {}

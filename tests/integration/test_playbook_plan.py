@@ -45,7 +45,7 @@ def test_in_chinese(site):
     ((), {"heads": 31}, "hidden_size 4096 不是 heads 31 的整数倍"),
     (("-e", "gpu_audit_plan_file=/nonexistent/deep/plan.json"), {}, "gpu_audit_plan_file：目录 /nonexistent/deep 不存在"),
     (("-e", '{"gpu_audit_model": {}}'), {}, "缺少 gpu_audit_model"),
-    (("-e", "vram_estimate_modle=x"), {}, "vram_estimate_modle 不是本审计的变量，不起任何作用（是否想写“gpu_audit_model”？）"),
+    (("-e", "vram_estimate_modle=x"), {}, "vram_estimate_modle 不是本审计的变量，不起任何作用（是否想写\u201cgpu_audit_model\u201d？）"),
 ])
 def test_mistakes_are_said_in_chinese(site, arguments, changes, words):
     done = play(site, "-e", "gpu_audit_language=zh", *arguments, **changes)

@@ -21,7 +21,8 @@ INTEGRATION = ROOT / "tests" / "integration"
 DEBIAN_PACKAGES = (
     ("git", "git"), ("ssh", "openssh-client"), ("sshd", "openssh-server"), ("ip", "iproute2"), ("nft", "nftables"), ("fio", "fio"),
     ("iperf3", "iperf3"), ("mkfs.xfs", "xfsprogs"), ("debootstrap", "debootstrap"), ("chromium", "chromium"), ("pgrep", "procps"),
-    ("nginx", "nginx"), ("openssl", "openssl"), ("wrk", "wrk"), ("ethtool", "ethtool"), ("lspci", "pciutils"), ("gcc", "gcc"), ("make", "make"), ("node", "nodejs"), ("npm", "npm"), ("shellcheck", "shellcheck"),
+    ("nginx", "nginx"), ("openssl", "openssl"), ("wrk", "wrk"), ("ethtool", "ethtool"), ("lspci", "pciutils"),
+    ("gcc", "gcc"), ("make", "make"), ("node", "nodejs"), ("npm", "npm"), ("shellcheck", "shellcheck"),
     ("/usr/include/stdlib.h", "libc6-dev"), ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
 )
 

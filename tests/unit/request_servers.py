@@ -37,7 +37,10 @@ class Scripted:
         self._lock = threading.Lock()
         self.seen = []
         self.connections = 0
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=200)
+        # Python 3.7 has no socket.create_server.
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.listen(200)
         self._held = []
         self.port = self._socket.getsockname()[1]
         self.url = "http://127.0.0.1:%d/" % self.port

@@ -297,9 +297,9 @@ class Counting(json.JSONDecoder):
 
     read = 0
 
-    def raw_decode(self, text, idx=0):
+    def raw_decode(self, s, idx=0):
         try:
-            document, end = super().raw_decode(text, idx)
+            document, end = super().raw_decode(s, idx)
         except json.JSONDecodeError as error:
             Counting.read += error.pos - idx
             raise

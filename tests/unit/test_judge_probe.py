@@ -116,7 +116,8 @@ SLOW = {"utilization_mean_fraction": 0.4, "utilization_p10_fraction": 0.3, "util
 
 @pytest.mark.parametrize("limiter, word, advice", [
     ("host_cpu", "host_cpu", "bound by the CPU"), ("io_wait", "io_wait", "waits for the storage"), ("swap", "swap", "swaps"),
-    ("other_processes", "other_processes", "not with this job"), ("network", "network_link", "network"), (None, "unnamed", "loader workers"), ("thermal", "unnamed", "loader workers")])
+    ("other_processes", "other_processes", "not with this job"),
+    ("network", "network_link", "network"), (None, "unnamed", "loader workers"), ("thermal", "unnamed", "loader workers")])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_half_idle_gpus_point_to_the_data_side_and_name_what_limits(limiter, word, advice, language):
     document, inputs = probed(gpu=SLOW, limiter=limiter)

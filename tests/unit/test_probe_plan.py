@@ -221,4 +221,4 @@ def test_every_page_names_the_frameworks_that_the_code_looks_for(page):
     *first, last = [shown for dummy, shown in probe_outcome.RESERVING]
     text = " ".join((pathlib.Path(__file__).resolve().parents[2] / page).read_text().split())
     assert "%s and %s" % (", ".join(first), last) in text
-    assert {name for name in probe_outcome._COMMANDS.values()} <= {name for name, dummy in probe_outcome.RESERVING}
+    assert set(probe_outcome._COMMANDS.values()) <= {name for name, dummy in probe_outcome.RESERVING}

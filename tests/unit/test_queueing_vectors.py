@@ -50,14 +50,14 @@ def mmc(c, mu, **inputs):
 
 HOW = {
     "mmc": mmc,
-    "erlang_b": lambda a, c: queueing_theory.erlang_b(a, c),
-    "mm1_wq_service_units": lambda rho: queueing_theory.mg1_wait(rho),
+    "erlang_b": lambda a, c: queueing_theory.erlang_b(load=a, servers=c),
+    "mm1_wq_service_units": queueing_theory.mg1_wait,
     "loader_need": loader_need,
     "checkpoint_rate": checkpoint_rate,
     "bdp_mb": lambda gbit, rtt_ms: link_figures.bandwidth_delay_bytes(gbit * 1e9, rtt_ms / 1e3) / 1e6,
     "window_limited_mbit": lambda window_bytes, rtt_ms: link_figures.window_limited_bits_per_second(window_bytes, rtt_ms / 1e3) / 1e6,
-    "tcp_goodput_fraction": lambda mtu, timestamps: link_figures.tcp_goodput_fraction(mtu, timestamps),
-    "busbw_factor": lambda op, n: link_figures.busbw_factor(op, n),
+    "tcp_goodput_fraction": lambda mtu, timestamps: link_figures.tcp_goodput_fraction(mtu_bytes=mtu, timestamps=timestamps),
+    "busbw_factor": lambda op, n: link_figures.busbw_factor(operation=op, ranks=n),
 }
 
 

@@ -235,7 +235,8 @@ def test_why_there_is_no_utilisation(change, words):
 def test_the_newest_command_counts_and_the_others_are_told_with_their_figures():
     document, inputs = measured_samples.host(epoch_seconds=None)
     first = document["measurements"][measured_samples.PROBE]
-    earlier = dict(first, target="python3 a.py (/w)", finished="2026-11-29T09:00:00Z", result=dict(first["result"], epoch_seconds=845.0, read_bytes_per_second=0))
+    earlier = dict(first, target="python3 a.py (/w)", finished="2026-11-29T09:00:00Z",
+                   result=dict(first["result"], epoch_seconds=845.0, read_bytes_per_second=0))
     document["measurements"].append(earlier)
     text = plain_text(fragment(document, inputs))
     assert "One epoch –" in text

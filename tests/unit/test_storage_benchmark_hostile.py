@@ -227,8 +227,12 @@ def test_tests_begin_one_after_another(tmp_path):
         assert again
 
 
+def no_socket(*_kind):
+    raise PermissionError(1, "Operation not permitted")
+
+
 def test_without_turns_a_test_looks_again_when_its_folder_is_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage_folder.socket, "socket", lambda *_kind: (_ for _ in ()).throw(PermissionError(1, "Operation not permitted")))
+    monkeypatch.setattr(storage_folder.socket, "socket", no_socket)
     looks = []
     with storage_folder.OwnFolder(str(tmp_path), 60, lambda: looks.append(len(os.listdir(tmp_path)))):
         assert looks == [0, 1]

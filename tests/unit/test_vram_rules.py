@@ -182,7 +182,7 @@ def test_the_nearest_field(written, meant):
 def test_the_nearest_board(written, meant):
     (sentence,) = refused(boards=written)
     assert sentence.startswith("boards: ") and sentence.endswith('is no board of the catalogue (did you mean "%s"?)' % meant)
-    assert plan.complaint(vram_fields.PlanError([sentence]), "zh").endswith("不是目录中的板卡（是否想写“%s”？）" % meant)
+    assert plan.complaint(vram_fields.PlanError([sentence]), "zh").endswith("不是目录中的板卡（是否想写\u201c%s\u201d？）" % meant)
 
 
 @pytest.mark.parametrize("written", [3, [], {}, [3], "x" * 300, True, [""]])

@@ -160,7 +160,7 @@ def _given(value):
     """A number as it stands there, None for what is none; of a repeated key the first one."""
     if isinstance(value, _Repeated):
         value = next((each for each in value if isinstance(each, (int, float))), None)
-    return None if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value else value
+    return None if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) else value
 
 
 def _number(value, most=_LARGEST):
