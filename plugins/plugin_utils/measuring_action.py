@@ -180,7 +180,7 @@ class MeasuringAction(EdgeAction):
                 raise measuring.unreadable(collecting.own_words(answer.get("msg")))
             raise measuring.Lost(collecting.failure(answer)[1])
         if answer.get("failed") and "could not find job" in str(answer.get("msg")):
-            found = self._look(jid, vanished=True)
+            found = self._job_seen(jid, vanished=True)
             words = job_look.why(found, self._async_dir()) if found["unwritten"] else answer.get("msg")
             raise measuring.Vanished("the host knows nothing of the job any more: %s" % words)
         # A module's own `started` looks to async_status like that of a job which runs.
@@ -201,7 +201,7 @@ class MeasuringAction(EdgeAction):
             if answer is not None or time.monotonic() < due:
                 return answer
             due = time.monotonic() + later
-            found = self._look(jid)
+            found = self._job_seen(jid)
             # It may have ended since it was asked.
             answer = self._poll(jid, task_vars) if found["gone"] else None
             if answer is None and found["gone"]:
@@ -210,7 +210,7 @@ class MeasuringAction(EdgeAction):
 
         return poll
 
-    def _look(self, jid, vanished=False):
+    def _job_seen(self, jid, vanished=False):
         """What `job_look.seen` tells of a job's process; an answer that never comes tells nothing. `vanished`: it has no file any more."""
         wanted = job_look.script(jid, self._async_dir())
         output = self._shell_output(wanted) if wanted else None
