@@ -43,6 +43,12 @@ TABLE = (
     ),
     # --- notes of its steps
     ("not tried: the bytes that the test may move are used up", "未尝试：测试允许传输的字节数已用完"),
+    (
+        "no answer was whole before the bytes that the test may move were used up",
+        "在测试允许传输的字节数用完之前，没有收到一个完整的应答",
+    ),
+    ("not measured: {error*}", "未测量：{error}"),
+    ("not measured: {error}", "未测量：{error}"),
     ("not tried after that: {steps} at once", "此后未再尝试的并发：{steps}"),
     (
         "{steps} at once met the latency although a lower concurrency didn't: not counted",
@@ -82,6 +88,33 @@ TABLE = (
     ("the answer is longer than {bytes} bytes", "应答超过 {bytes} 字节"),
     ("the answer is no event stream: does the server stream, at this URL?", "应答不是事件流：该 URL 上的服务器是否支持流式输出？"),
     ("HTTP {status}: redirections aren't followed, give the URL that answers", "HTTP {status}：不跟随重定向，请给出最终应答的 URL"),
+    ("HTTP {status} isn't an answer to this request", "HTTP {status} 不是对该请求的应答"),
+    ("more than {count} interim answers", "临时应答（1xx）超过 {count} 个"),
+    ("bytes came that belong to no request", "收到了不属于任何请求的数据"),
+    ("the answer can't be read ({error})", "无法读取应答（{error}）"),
+    ("the server says that one answer has more than {count} tokens", "服务器声称单个应答超过 {count} 个 token"),
+    # --- what this host lacks
+    ("a client of the test broke off ({error})", "测试的一个客户端意外中止（{error}）"),
+    (
+        "this host lets the test have {had} threads, not the {needed} that it needs: fewer at once, or a higher limit of processes and memory",
+        "本主机只允许测试使用 {had} 个线程，而测试需要 {needed} 个：请降低并发，或提高进程数与内存的限制",
+    ),
+    ("this host has no threads or memory left for the test", "本主机已没有可供测试使用的线程或内存"),
+    (
+        "the proxy: connecting to {host} port {port}: {error}: no local port of this host is free (keep connections, or widen "
+        "net.ipv4.ip_local_port_range), or it has no address of that kind",
+        "代理：连接 {host} 端口 {port}：{error}：本主机没有空闲的本地端口（请保持连接，或扩大 net.ipv4.ip_local_port_range），"
+        "或没有该类型的地址",
+    ),
+    (
+        "connecting to {host} port {port}: {error}: no local port of this host is free (keep connections, or widen "
+        "net.ipv4.ip_local_port_range), or it has no address of that kind",
+        "连接 {host} 端口 {port}：{error}：本主机没有空闲的本地端口（请保持连接，或扩大 net.ipv4.ip_local_port_range），或没有该类型的地址",
+    ),
+    (
+        "{error}: no local port of this host is free (keep connections, or widen net.ipv4.ip_local_port_range), or it has no address of that kind",
+        "{error}：本主机没有空闲的本地端口（请保持连接，或扩大 net.ipv4.ip_local_port_range），或没有该类型的地址",
+    ),
     ("an event of the stream is longer than {bytes} bytes", "流中的一个事件超过 {bytes} 字节"),
     ("an event of the stream is no JSON object", "流中的一个事件不是 JSON 对象"),
     ("the stream ended without [DONE] or a finish_reason", "流结束时既没有 [DONE] 也没有 finish_reason"),
@@ -107,5 +140,10 @@ TABLE = (
     ("it ended at once", "启动后立即退出"),
     ("process {pid} of the server on port {port} doesn't end", "端口 {port} 上的服务器进程 {pid} 无法结束"),
     ("{path} can't be made: {error}", "无法创建 {path}：{error}"),
+    ("{path} can't be read: {error}", "无法读取 {path}：{error}"),
+    (
+        "servers note themselves in a folder for temporary files, and there is none to write to ({error}): make one, or name it in TMPDIR",
+        "服务器需要在临时文件目录中登记自己，但没有可写的临时目录（{error}）：请创建一个，或用 TMPDIR 指定",
+    ),
     ("{path} belongs to somebody else or others may write there: remove it", "{path} 属于他人，或他人可以写入：请将其删除"),
 )

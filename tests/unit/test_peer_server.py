@@ -199,6 +199,7 @@ LINE = b"X-Peer-Token: " + TOKEN.encode() + b"\r\n"
     (b"POST /answer HTTP/1.1\r\n" + LINE + b"Content-Length: 99999999\r\n\r\n", 413),
     (b"POST /v1/chat/completions HTTP/1.1\r\n" + LINE + b"Content-Length: 2\r\n\r\n[]", 400),
     (b"POST /v1/chat/completions HTTP/1.1\r\n" + LINE + b"Content-Length: 20\r\n\r\n{\"max_tokens\": 9999}", 400),
+    (b"POST /v1/chat/completions HTTP/1.1\r\n" + LINE + b"Content-Length: 100000\r\n\r\n" + b"[" * 100000, 400),
     (b"PUT /sink HTTP/1.1\r\n" + LINE + b"Expect: tea\r\nContent-Length: 2\r\n\r\n[]", 417),
 ])
 def test_what_cannot_be_served_is_said(server, data, status):
@@ -232,10 +233,61 @@ def test_a_head_that_comes_slowly_is_given_up(monkeypatch):
     running.stop()
 
 
+def known(running):
+    """A connection that has shown the token and is kept."""
+    sock = socket.create_connection(("127.0.0.1", running.port), timeout=10)
+    sock.sendall(b"GET /bytes/1 HTTP/1.1\r\n" + LINE + b"\r\n")
+    found = b""
+    while not found.endswith(b"\r\n\r\n" + peer_stream.block()[:1]):
+        found += sock.recv(65536)
+    return sock
+
+
+def test_strangers_do_not_keep_the_others_out():
+    running = Running(max_connections=5)
+    mine = known(running)
+    idle = [socket.create_connection(("127.0.0.1", running.port), timeout=10) for _number in range(12)]
+    for _number in range(3):
+        assert running.ask("GET", "/bytes/1")[0] == 200
+    # The oldest strangers had to go; the one that is known wasn't one of them.
+    assert idle[0].recv(1) == b""
+    mine.sendall(b"GET /bytes/1 HTTP/1.1\r\n" + LINE + b"\r\n")
+    assert mine.recv(100).startswith(b"HTTP/1.1 200 ")
+    running.stop()
+
+
+def test_a_long_digest_holds_nobody_up(monkeypatch):
+    stream = peer_stream.Stream()
+    stream.digest(3 * peer_stream.BLOCK_BYTES)
+    begun, go_on = threading.Event(), threading.Event()
+    take = stream._take
+
+    def slow(made, blocks):
+        if blocks == peer_stream._MARK_BLOCKS:
+            begun.set()
+            assert go_on.wait(20)
+        take(made, blocks)
+
+    monkeypatch.setattr(stream, "_take", slow)
+    found = []
+    long = threading.Thread(target=lambda: found.append(stream.digest(300 << 20)), daemon=True)
+    short = threading.Thread(target=lambda: found.append(stream.digest(5)), daemon=True)
+    long.start()
+    assert begun.wait(10)
+    short.start()
+    short.join(10)
+    assert found == [hashlib.sha256(stream.block[:5]).hexdigest()]
+    go_on.set()
+    long.join(20)
+    expected = hashlib.sha256()
+    for _number in range(300):
+        expected.update(stream.block)
+    assert found[1] == expected.hexdigest()
+
+
 def test_more_connections_than_it_has_room_for_are_sent_away():
     running = Running(max_connections=2)
-    held = [socket.create_connection(("127.0.0.1", running.port)) for _number in range(2)]
-    time.sleep(0.1)
+    held = [known(running) for _number in range(2)]
     assert running.raw(b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503 ")
     held[0].close()
     deadline = time.monotonic() + 5
@@ -356,7 +408,7 @@ def test_the_first_free_port_of_a_range_is_taken():
             assert port < sock.getsockname()[1] <= port + 20
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "no-such-host.invalid"])
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "::ffff:0.0.0.0", "::ffff:0:0", "0:0:0:0:0:0:0:0", "192.0.2.1", "no-such-host.invalid"])
 def test_an_address_that_isnt_ours_alone_is_refused(address):
     with pytest.raises(peer_process.PeerError, match="address " + address):
         peer_process.listen(address, range(1))
@@ -366,6 +418,37 @@ def test_an_address_that_isnt_ours_alone_is_refused(address):
 def test_a_range_that_is_none_is_refused(text):
     with pytest.raises(ValueError, match="port range"):
         peer_process.ports(text)
+
+
+@pytest.mark.parametrize("address", ["::ffff:0.0.0.0", "::ffff:0:0", "::0", "0"])
+def test_all_addresses_are_refused_in_any_spelling(address):
+    with pytest.raises(peer_process.PeerError, match="the server listens on no other"):
+        peer_process.listen(address, range(1))
+
+
+def test_without_a_folder_for_temporary_files_it_says_so(monkeypatch):
+    def none():
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    for act in (start, peer_process.stop, peer_process.running):
+        with pytest.raises(peer_process.PeerError, match="none to write to .No usable temporary directory.*name it in TMPDIR"):
+            act()
+
+
+def test_a_start_that_is_refused_leaves_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(peer_process.PeerError, match="192.0.2.1"):
+        peer_process.start("192.0.2.1", range(1), 60, TOKEN)
+    assert list(tmp_path.iterdir()) == []
+
+    def fork():
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", fork)
+    with pytest.raises(peer_process.PeerError, match="the server didn't start: Resource temporarily unavailable"):
+        start()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_of_somebody_else_is_not_trusted(monkeypatch, tmp_path):

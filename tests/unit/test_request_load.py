@@ -4,14 +4,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+import threading
 import time
 
 import pytest
 import request_servers
 from request_servers import CLOSE, GARBAGE, OK, RESET, SHORT, SILENT, load, peer, scripted, status, step
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, request_benchmark, request_load
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import (
+    http_connection,
+    http_errors,
+    request_benchmark,
+    request_load,
+    request_worker,
+)
 
 
 def free_port():
@@ -46,7 +55,7 @@ def test_every_kind_of_error_is_counted_exactly_and_none_is_a_latency():
     assert found["samples"] == 60 and found["requests"] == 80 and found["error_fraction"] == 0.25
     assert found["latency_max_seconds"] < 0.4 and found["stopped"] is None and found["reconnects"] == 0
     words = "; ".join(made["notes"])
-    assert "7 x http_5xx: HTTP 500 Of Some Kind; HTTP 503 Of Some Kind" in words and "the answer ended 6 bytes before its end" in words
+    assert "7 x http_5xx: HTTP 500 " in words and "; HTTP 503 " in words and "the answer ended 6 bytes before its end" in words
 
 
 def test_refused_connections_stop_a_step_and_the_higher_ones_are_not_tried():
@@ -221,11 +230,148 @@ def test_time_ends_a_step_and_its_last_request_is_waited_for():
 
 def test_bytes_end_a_test():
     with scripted(lambda _number: OK) as server:
-        made = load(server.url, requests=100, method="POST", payload_bytes=1000, bytes=10020, concurrency=[1, 2])
-        ended = load(server.url, requests=10, method="POST", payload_bytes=1000, bytes=10020, concurrency=[1, 2])
+        # Each is a body of 1000 and an answer of 40 bytes.
+        most = 10 * (1000 + len(OK))
+        made = load(server.url, requests=100, method="POST", payload_bytes=1000, bytes=most, concurrency=[1, 2])
+        ended = load(server.url, requests=10, method="POST", payload_bytes=1000, bytes=most, concurrency=[1, 2])
     assert made["steps"][0]["requests"] == 10 and made["steps"][0]["stopped"] == "bytes" and len(made["steps"]) == 1
     # Used up to the last byte by a step that was whole.
     assert len(ended["steps"]) == 1 and ended["steps"][0]["requests"] == 10
+
+
+def head_flood(sock):
+    sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + b"".join(b"X-%d: %s\r\n" % (number, b"y" * 60000) for number in range(80))
+                 + b"\r\nok")
+
+
+def chunk_flood(sock):
+    sock.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n")
+    while True:
+        sock.sendall(b"X: y\r\n" * 10000)
+
+
+def interim_flood(sock):
+    while True:
+        sock.sendall(b"HTTP/1.1 103 Early Hints\r\nX: %s\r\n\r\n" % (b"y" * 60000))
+
+
+@pytest.mark.parametrize("flood", [head_flood, chunk_flood, interim_flood])
+def test_bytes_that_are_no_body_count_too(flood):
+    received = []
+    seen = request_worker._Wire.readinto
+
+    def counted(self, buffer):
+        count = seen(self, buffer)
+        received.append(count or 0)
+        return count
+
+    with pytest.MonkeyPatch.context() as patch, scripted(lambda _number: flood) as server:
+        patch.setattr(request_worker._Wire, "readinto", counted)
+        made = load(server.url, requests=100, bytes=500000, concurrency=[2])
+    assert sum(received) < 1000000 and made["steps"] == []
+    assert made["notes"] == ["2 at once: no answer was whole before the bytes that the test may move were used up"]
+
+
+def test_a_test_ends_when_heads_have_used_up_its_bytes():
+    long = OK.replace(b"\r\n\r\n", b"\r\nX: %s\r\n\r\n" % (b"y" * 40000))
+    with scripted(lambda _number: long) as server:
+        found = step(server.url, requests=100, bytes=100000)
+    assert found["stopped"] == "bytes" and found["requests"] == 3 and found["errors"] == {}
+
+
+# ----------------------------------------------------------------- what is no answer
+
+
+EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+
+
+def test_an_interim_answer_is_not_the_answer():
+    with scripted(lambda _number: b"HTTP/1.1 102 Processing\r\n\r\n" + EARLY + b"HTTP/1.1 100 Continue\r\n\r\n" + status(500)) as server:
+        failed = step(server.url, requests=20)
+    assert failed["errors"] == {"http_5xx": 20} and failed["samples"] == 0
+    with scripted(lambda _number: EARLY + OK) as server:
+        assert step(server.url, requests=20)["samples"] == 20
+    with scripted(lambda _number: EARLY) as server:
+        only = step(server.url, requests=3, timeout_seconds=0.2)
+    assert only["errors"] == {"timeout": 3}
+
+
+@pytest.mark.parametrize(("said", "words"), [
+    (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "HTTP 101 isn't an answer"), (b"HTTP/1.1 150 What\r\n\r\n", "HTTP 150 isn't an answer"),
+    (EARLY * 30 + OK, "more than 16 interim answers")])
+def test_other_interim_answers_and_endless_ones_fail(said, words):
+    with scripted(lambda _number: said) as server:
+        made = load(server.url, requests=3)
+    assert made["steps"][0]["errors"] == {"protocol": 3} and words in made["notes"][0]
+
+
+def test_an_answer_to_nothing_is_not_the_next_ones():
+    with scripted(lambda number: OK + OK if number % 2 == 0 else OK) as server:
+        made = load(server.url, requests=21)
+    # What comes behind every other answer is found before the request after it is sent, which fails; then a connection is made anew.
+    assert made["steps"][0]["errors"] == {"protocol": 7} and made["steps"][0]["samples"] == len(server.seen) == 14
+    assert "bytes came that belong to no request" in made["notes"][0]
+
+
+def test_one_that_comes_late_is_not_the_next_ones_either():
+    def twice(sock):
+        sock.sendall(OK)
+        time.sleep(0.05)
+        sock.sendall(OK)
+
+    with scripted(lambda number: twice if number == 0 else OK) as server:
+        found = step(server.url, requests=6, arrival_rate_per_second=8)
+    assert found["errors"] == {"protocol": 1} and found["samples"] == 5
+
+
+# ------------------------------------------------------------------ what this host lacks
+
+
+def test_without_local_ports_the_service_isnt_blamed(monkeypatch):
+    real, made = socket.socket.connect, []
+
+    def connect(self, address):
+        made.append(address)
+        if len(made) > 25:
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+        return real(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    with scripted(lambda _number: OK) as server:
+        found = load(server.url, requests=20, concurrency=[1, 2, 3], keep_alive=False)
+        assert [each["concurrency"] for each in found["steps"]] == [1] and found["steps"][0]["errors"] == {}
+        assert "2 at once: not measured: connecting to 127.0.0.1" in found["notes"][0] and "no local port" in found["notes"][0]
+        with pytest.raises(http_errors.Failure, match="no local port of this host is free"):
+            load(server.url, requests=20)
+
+
+def test_a_client_that_breaks_off_is_no_success(monkeypatch):
+    monkeypatch.setattr(request_load._Worker, "_ask", lambda *_arguments: 1 // 0)
+    with scripted(lambda _number: OK) as server, pytest.raises(http_errors.Failure, match=r"broke off \(ZeroDivisionError\)"):
+        load(server.url, concurrency=[3])
+
+
+def test_whatever_an_answer_raises_counts(monkeypatch):
+    monkeypatch.setattr(request_worker.Client, "_take", lambda *_arguments: {}["x"])
+    with scripted(lambda _number: OK) as server:
+        made = load(server.url, requests=5)
+    assert made["steps"][0]["errors"] == {"protocol": 5} and "the answer can't be read (KeyError)" in made["notes"][0]
+
+
+def test_without_threads_it_says_so(monkeypatch):
+    real, started = threading.Thread.start, []
+
+    def start(self):
+        # Those of the clients only: the lookup of a name has one too.
+        if "call" in repr(self._target):
+            started.append(self)
+            if len(started) > 5:
+                raise RuntimeError("can't start new thread")
+        real(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with scripted(lambda _number: OK) as server, pytest.raises(http_errors.Failure, match="5 threads, not the 20 that it needs"):
+        load(server.url, concurrency=[20])
 
 
 def test_an_endless_answer_is_no_answer(monkeypatch):

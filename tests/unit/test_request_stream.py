@@ -51,6 +51,43 @@ def test_an_endless_event_is_given_up(monkeypatch, data):
         request_stream.Events().feed(data)
 
 
+@pytest.mark.parametrize("event", ["[" * 100000, "{\"a\":" * 100000, "[" * 1000 + "]" * 1000, "{\"error\": " + "[" * 5000 + "]" * 5000 + "}"])
+def test_a_deep_event_is_none(event):
+    with pytest.raises(Failure, match="no JSON object"):
+        answer((1, event))
+
+
+def test_brackets_in_a_text_are_no_depth():
+    text = "\\\"" + "[{" * 5000 + "\\\""
+    assert request_stream.read_json("{\"a\": \"%s\"}" % text) == {"a": "\"" + "[{" * 5000 + "\""}
+    assert request_stream.read_json("[%s]" % ", ".join(["[1]"] * 500)) == [[1]] * 500
+    # An escape outside a text, and a text without an end, hide no brackets.
+    for before in ("\"\"", "\\", "\"\\\\\""):
+        with pytest.raises(ValueError) as caught:
+            request_stream.read_json(before + "[" * 200)
+        assert type(caught.value) is ValueError
+
+
+@pytest.mark.parametrize("code", ["\u00b2", "4\u00b2\u00b2", "7" * 5000, "599x", "\u0664\u0660\u0660"])
+def test_an_odd_code_of_an_error_is_no_status(code):
+    with pytest.raises(Failure) as caught:
+        answer((1, {"error": {"code": code}}))
+    assert caught.value.kind == "protocol" and caught.value.status is None
+
+
+@pytest.mark.parametrize("number", ["9" * 401, "1" + "0" * 30, "9" * 100000, "1000001"])
+def test_more_tokens_than_there_can_be_are_none(number):
+    with pytest.raises(Failure, match="more than 1000000 tokens") as caught:
+        answer((1, piece("a", "stop")), (2, "{\"usage\": {\"completion_tokens\": %s}}" % number))
+    assert caught.value.kind == "protocol"
+
+
+def test_a_code_of_a_number_without_end_is_no_status():
+    with pytest.raises(Failure, match="error event") as caught:
+        answer((1, "{\"error\": {\"code\": %s}}" % ("5" * 5000)))
+    assert caught.value.kind == "protocol"
+
+
 def answer(*moments_and_events):
     made = request_stream.Answer()
     for moment, event in moments_and_events:

@@ -12,6 +12,7 @@ removes it.
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import json
 import os
 import resource
@@ -42,7 +43,11 @@ class PeerError(Exception):
 
 def folder():
     """Where this user's servers note themselves; made when it isn't there. PeerError where somebody else has it."""
-    path = os.path.join(tempfile.gettempdir(), "gpu-audit-peer-%d" % os.geteuid())
+    try:
+        path = os.path.join(tempfile.gettempdir(), "gpu-audit-peer-%d" % os.geteuid())
+    except OSError as error:
+        raise PeerError("servers note themselves in a folder for temporary files, and there is none to write to (%s): make one, or name it in "
+                        "TMPDIR" % error.strerror)
     try:
         try:
             os.mkdir(path, 0o700)
@@ -94,7 +99,7 @@ def _is_ours(note):
 def running(wanted=None):
     """[note] of this user's servers that run, on the ports `wanted` or all; notes of servers that don't run are removed."""
     base, found = folder(), []
-    for name in sorted(os.listdir(base)):
+    for name in _names(base):
         path = os.path.join(base, name)
         note = _read(path)
         if note is None:
@@ -108,11 +113,21 @@ def running(wanted=None):
     return found
 
 
+def _names(base):
+    try:
+        return sorted(os.listdir(base))
+    except FileNotFoundError:
+        # A server that ended has taken the empty folder away.
+        return []
+    except OSError as error:
+        raise PeerError("%s can't be read: %s" % (base, error.strerror))
+
+
 def _read(path):
     try:
         with open(path, "rb") as file:
             note = json.loads(file.read(4096).decode("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     kinds = {"pid": int, "started": int, "boot_id": str, "namespace": str, "address": str, "port": int}
     return note if isinstance(note, dict) and all(isinstance(note.get(key), kind) for key, kind in kinds.items()) else None
@@ -184,13 +199,23 @@ def ports(text):
     return range(first, last + 1)
 
 
+def _is_all(text):
+    """Whether an address stands for all of the host's, in any spelling.
+
+    >>> _is_all("::ffff:0.0.0.0"), _is_all("::1")
+    (True, False)
+    """
+    found = ipaddress.ip_address(text.partition("%")[0])
+    return (getattr(found, "ipv4_mapped", None) or found).is_unspecified
+
+
 def listen(address, choice):
     """A listening socket on the first free port of `choice`. PeerError."""
     try:
         family, kind, protocol, _name, place = socket.getaddrinfo(address, None, 0, socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
         raise PeerError("address %s: %s" % (address, getattr(error, "strerror", None) or error))
-    if place[0] in ("0.0.0.0", "::"):
+    if _is_all(place[0]):
         raise PeerError("address %s: give the address that the other hosts reach; the server listens on no other" % address)
     words = "no port"
     for port in choice:
@@ -210,8 +235,17 @@ def listen(address, choice):
 
 def start(address, choice, lifetime_seconds, token, slots=None):
     """Starts a server. -> its note; it is served when this returns. PeerError."""
-    folder()
-    listener = listen(address, choice)
+    base = folder()
+    try:
+        return _start(listen(address, choice), lifetime_seconds, token, slots)
+    except OSError as error:
+        raise PeerError("the server didn't start: %s" % error.strerror)
+    finally:
+        # Where the server has its note there it stays.
+        _rmdir(base)
+
+
+def _start(listener, lifetime_seconds, token, slots):
     mine, theirs = os.pipe()
     try:
         child = os.fork()

@@ -15,7 +15,6 @@ Every request needs the token: `Authorization: Bearer <token>` or `X-Peer-Token:
 from __future__ import annotations
 
 import hmac
-import json
 import select
 import socket
 import threading
@@ -24,6 +23,7 @@ import urllib.parse
 
 from . import peer_stream
 from .peer_http import BadRequest, Connection, Gone
+from .request_stream import read_json
 
 MAX_BYTES = 1 << 40
 MAX_BODY_BYTES = 64 << 20
@@ -51,10 +51,11 @@ class Server(object):
         self._token = token.encode("utf-8")
         self._until = time.monotonic() + lifetime_seconds
         self._slots = threading.BoundedSemaphore(slots) if slots else None
-        self._room = threading.BoundedSemaphore(max_connections)
+        self._room = max_connections
         self._stream = peer_stream.Stream()
         self._lock = threading.Lock()
-        self._open = set()
+        # Connections in the order in which they came; those that have shown the token.
+        self._open, self._known = {}, set()
         self._wake, self._woken = socket.socketpair()
         # A socketpair's ends must never hold a signal handler up.
         self._wake.setblocking(False)
@@ -93,21 +94,32 @@ class Server(object):
             # The client has gone, or there is no descriptor left for it: the next one may fare better.
             time.sleep(0.01)
             return
-        if not self._room.acquire(blocking=False):
+        with self._lock:
+            room = len(self._open) < self._room or self._make_room()
+            if room:
+                self._open[sock] = True
+        if not room:
             _refuse(sock)
             return
-        with self._lock:
-            self._open.add(sock)
         try:
             threading.Thread(target=self._client, args=(sock,), daemon=True).start()
         except RuntimeError:
             self._forget(sock)
 
+    def _make_room(self):
+        """Ends the oldest connection that hasn't shown the token; whether there was one. Strangers can't keep the others out."""
+        for sock in self._open:
+            if sock not in self._known:
+                del self._open[sock]
+                _shut(sock)
+                return True
+        return False
+
     def _forget(self, sock):
         with self._lock:
-            self._open.discard(sock)
+            self._open.pop(sock, None)
+            self._known.discard(sock)
         sock.close()
-        self._room.release()
 
     def _client(self, sock):
         """One connection, request after request."""
@@ -117,6 +129,9 @@ class Server(object):
             idle = HEAD_SECONDS
             while True:
                 request = connection.request(idle, HEAD_SECONDS)
+                if request is not None and self._authorised(request):
+                    with self._lock:
+                        self._known.add(sock)
                 if request is None or not self._handle(connection, request):
                     connection.linger()
                     return
@@ -245,7 +260,7 @@ def _number(text, what, least, most, kind):
 
 def _json(text):
     try:
-        found = json.loads(text.decode("utf-8"))
+        found = read_json(text.decode("utf-8"))
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -37,16 +37,23 @@ class Stream(object):
 
     def hasher(self, size):
         """A hash that has taken the first `size` bytes. Costs hashing once up to there, then little."""
-        with self._lock:
-            blocks, rest = divmod(size, BLOCK_BYTES)
-            mark = min(blocks // _MARK_BLOCKS, len(self._marks) - 1)
-            made = self._marks[mark].copy()
-            for number in range(mark * _MARK_BLOCKS, blocks):
-                made.update(self.block)
-                if (number + 1) % _MARK_BLOCKS == 0:
-                    self._marks.append(made.copy())
-            made.update(self.twice[:rest])
-            return made
+        blocks, rest = divmod(size, BLOCK_BYTES)
+        needed = blocks // _MARK_BLOCKS
+        # One mark at a time: whoever needs none that is still missing doesn't wait for those who do.
+        while len(self._marks) <= needed:
+            with self._lock:
+                if len(self._marks) <= needed:
+                    made = self._marks[-1].copy()
+                    self._take(made, _MARK_BLOCKS)
+                    self._marks.append(made)
+        made = self._marks[needed].copy()
+        self._take(made, blocks - needed * _MARK_BLOCKS)
+        made.update(self.twice[:rest])
+        return made
+
+    def _take(self, made, blocks):
+        for _number in range(blocks):
+            made.update(self.block)
 
     def digest(self, size):
         """SHA-256 (hex) of the first `size` bytes."""

@@ -183,6 +183,8 @@ def run(options, planned):
         if options["warm_up"]:
             warm = Step(asked, min(planned["steps"][0][0], options["warm_up"]), options["warm_up"], seconds, None, left)
             warm.run()
+            if warm.local is not None:
+                raise warm.local
             left = warm.bytes_left
             warmed = _count(warm)
             facts = _facts(warm, facts)
@@ -191,8 +193,15 @@ def run(options, planned):
             hanging = step.run()
             left = step.bytes_left
             facts = _facts(step, facts)
+            if step.local is not None:
+                # The service has no part in it: neither errors nor a rate are its own.
+                if not steps:
+                    raise step.local
+                notes.append("%d at once: not measured: %s" % (concurrency, step.local))
+                break
             if not _count(step) and not hanging:
-                notes.append("%d at once: not tried: the bytes that the test may move are used up" % concurrency)
+                notes.append(("%d at once: no answer was whole before the bytes that the test may move were used up" if step.begun_any else
+                              "%d at once: not tried: the bytes that the test may move are used up") % concurrency)
                 break
             steps.append(summary(step, hanging))
             notes += ["%d at once: %s" % (concurrency, note) for note in step_notes(steps[-1], step)]

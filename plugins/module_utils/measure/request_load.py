@@ -10,14 +10,16 @@ omission").
 from __future__ import annotations
 
 import array
+import errno
 import gc
+import os
 import random
 import resource
 import threading
 import time
 
-from .http_errors import as_failure
-from .request_worker import ERRORS, Client
+from .http_errors import Failure, as_failure
+from .request_worker import ERRORS, Client, Spent
 
 # So many requests at least before the share of failed ones decides anything.
 MIN_JUDGED = 20
@@ -25,6 +27,8 @@ MIN_JUDGED = 20
 MAX_WORDS = 3
 # What a thread may be late by at its end.
 SPARE_SECONDS = 2
+# Of each client's thread.
+STACK_BYTES = 512 << 10
 
 
 def due_moments(requests, rate, irregular=False):
@@ -47,14 +51,15 @@ class Step(object):
 
     rate: requests a second in an open loop, null for a closed one; irregular: they come like those of many strangers (Poisson) instead of
     evenly; seconds: after these no request is sent any more; bytes_left: what may
-    still be sent and received.
+    still be sent and received. local: null, or the Failure of this host (no free port, file or thread) that ended it: the service has no
+    part in it.
     """
 
     def __init__(self, asked, concurrency, requests, seconds, rate=None, bytes_left=None, irregular=False):
         self.asked, self.concurrency, self.requests, self.seconds, self.rate = asked, concurrency, requests, seconds, rate
         self.bytes_left = bytes_left
         self.due = due_moments(requests, rate, irregular) if rate else None
-        self.stopped = None
+        self.stopped = self.local = None
         self.begun = None
         self._next = 0
         self._lock = threading.Lock()
@@ -77,17 +82,31 @@ class Step(object):
             number, self._next = self._next, self._next + 1
             return number
 
+    @property
+    def begun_any(self):
+        """Whether a request was sent."""
+        return self._next > 0
+
     def spend(self, received):
-        if self.bytes_left is not None:
-            with self._lock:
-                self.bytes_left -= received
-                if self.bytes_left <= 0 and self.stopped is None:
-                    self.stopped = "bytes"
+        """Whether more may come."""
+        if self.bytes_left is None:
+            return True
+        with self._lock:
+            self.bytes_left -= received
+            if self.bytes_left <= 0 and self.stopped is None:
+                self.stopped = "bytes"
+            return self.bytes_left > 0
 
     def stop(self, why):
         with self._lock:
             if self.stopped is None:
                 self.stopped = why
+
+    def give_up(self, failure):
+        """Ends it for a reason of this host."""
+        with self._lock:
+            self.local = self.local or failure
+            self.stopped = self.stopped or "local"
 
     def judge_errors(self):
         """Stops the step when more than half of its requests fail."""
@@ -97,17 +116,17 @@ class Step(object):
             self.stop("errors")
 
     def run(self):
-        """Runs it to its end: at most `seconds` and the time that a request may take."""
+        """Runs it to its end: at most `seconds` and the time that a request may take. -> how many clients haven't come back."""
         ready = time.monotonic() + self.asked.timeout_seconds
         if self.asked.keep_alive:
-            _together([worker.prepare for worker in self.workers], ready)
+            self._together([worker.prepare for worker in self.workers], ready)
         # Connecting beforehand and our own objects are no part of what is measured.
         gc.collect()
         gc.freeze()
         processor = _processor_seconds()
         self.begun = time.monotonic() + 0.02
-        left = _together([worker.run for worker in self.workers],
-                         self.begun + self.seconds + self.asked.timeout_seconds + SPARE_SECONDS)
+        left = self._together([worker.run for worker in self.workers] if self.local is None else [],
+                              self.begun + self.seconds + self.asked.timeout_seconds + SPARE_SECONDS)
         ended = [worker.ended for worker in self.workers if worker.ended is not None]
         self.ended = max(ended) if ended and not left else time.monotonic()
         self.processor_seconds = _processor_seconds() - processor
@@ -115,6 +134,33 @@ class Step(object):
         for worker in self.workers:
             (worker.client.abort if left else worker.client.close)()
         return left
+
+    def _together(self, functions, until):
+        """Calls each in a thread of its own and waits until `until` (time.monotonic()). -> how many are still at it then.
+
+        One that can't be started, or that ends with an exception, ends the step.
+        """
+        def call(function):
+            try:
+                function()
+            except BaseException as error:  # pylint: disable=broad-except
+                self.give_up(Failure("local", "a client of the test broke off (%s)" % type(error).__name__))
+
+        threads = [threading.Thread(target=call, args=(function,), daemon=True) for function in functions]
+        before = threading.stack_size(STACK_BYTES)
+        begun = []
+        try:
+            for thread in threads:
+                thread.start()
+                begun.append(thread)
+        except (RuntimeError, MemoryError):
+            self.give_up(Failure("local", "this host lets the test have %d threads, not the %d that it needs: fewer at once, or a higher "
+                                          "limit of processes and memory" % (len(begun), len(threads))))
+        finally:
+            threading.stack_size(before)
+        for thread in begun:
+            thread.join(max(0.0, until - time.monotonic()))
+        return sum(thread.is_alive() for thread in begun)
 
 
 class _Worker(object):
@@ -125,7 +171,7 @@ class _Worker(object):
 
     def __init__(self, step):
         self.step = step
-        self.client = Client(step.asked)
+        self.client = Client(step.asked, step.spend)
         self.latencies = array.array("d")
         self.answered, self.waits = array.array("L"), array.array("d")
         self.first_token, self.gaps, self.rates = array.array("d"), array.array("d"), array.array("d")
@@ -138,7 +184,7 @@ class _Worker(object):
         try:
             self.client.connect(self.step.asked.timeout_seconds)
             self.opened = self.client.opened
-        except ERRORS:
+        except Exception:  # pylint: disable=broad-except
             pass
 
     def run(self):
@@ -170,9 +216,23 @@ class _Worker(object):
         try:
             self.client.ask(now + self.step.asked.timeout_seconds)
         except ERRORS as error:
+            failure = _told(as_failure(error))
+            if failure.kind == "local":
+                self.step.give_up(failure)
+            else:
+                self.ended = time.monotonic()
+                self._fail(failure.kind, str(failure))
+        except Spent:
+            # Neither an answer nor a failure of the service.
+            pass
+        except Exception as error:  # pylint: disable=broad-except
+            # "can't start new thread" is a RuntimeError, and so is too deep a recursion.
+            if isinstance(error, (MemoryError, RuntimeError)) and not isinstance(error, RecursionError):
+                self.step.give_up(Failure("local", "this host has no threads or memory left for the test"))
+                return
+            # Whatever a server may send that nobody has thought of.
             self.ended = time.monotonic()
-            failure = as_failure(error)
-            self._fail(failure.kind, str(failure))
+            self._fail("protocol", "the answer can't be read (%s)" % type(error).__name__)
         else:
             self.ended = time.monotonic()
             self.latencies.append(self.ended - since)
@@ -181,7 +241,6 @@ class _Worker(object):
         self.opened = self.client.opened or self.opened
         self.sent += len(self.step.asked.body)
         self.received += self.client.received
-        self.step.spend(self.client.received)
 
     def _fail(self, kind, words):
         self.errors[kind] = self.errors.get(kind, 0) + 1
@@ -202,16 +261,18 @@ class _Worker(object):
         self.rates.append(count / max(self.ended - since, 1e-9))
 
 
-def _together(functions, until):
-    """Calls each in a thread of its own and waits until `until` (time.monotonic()). -> how many are still at it then."""
-    before = threading.stack_size(512 << 10)
-    threads = [threading.Thread(target=function, daemon=True) for function in functions]
-    threading.stack_size(before)
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
-    return sum(thread.is_alive() for thread in threads)
+def _told(failure):
+    """The Failure with what to do about it, where it is this host's."""
+    said = str(failure)
+    if failure.kind != "local":
+        return failure
+    if os.strerror(errno.ENOTCONN) in said:
+        # The server has ended a connection just when it was made.
+        return Failure("reset", said)
+    if os.strerror(errno.EADDRNOTAVAIL) in said:
+        return Failure("local", "%s: no local port of this host is free (keep connections, or widen net.ipv4.ip_local_port_range), or it has "
+                                "no address of that kind" % said)
+    return failure
 
 
 def _processor_seconds():

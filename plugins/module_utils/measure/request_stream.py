@@ -6,12 +6,35 @@ from __future__ import annotations
 
 import array
 import json
+import re
 
 from .http_errors import Failure
 
 MAX_EVENT_BYTES = 4 << 20
 # Gaps between tokens that one request keeps.
 MAX_GAPS = 16384
+# Far more than any model answers with at once; what a server says beyond that is no count.
+MAX_ANSWER_TOKENS = 1000000
+# Nothing that is meant goes so deep, and a reader of JSON has no endless stack.
+MAX_DEPTH = 100
+_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def read_json(text):
+    """What a JSON text of a stranger says; ValueError for none, for one deeper than MAX_DEPTH too. Whole numbers keep 20 digits.
+
+    >>> read_json('{"a": [1]}')
+    {'a': [1]}
+    """
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        depth = 0
+        for found in _NESTING.finditer(text):
+            letter = found.group()[0]
+            depth += 1 if letter in "[{" else -1 if letter in "]}" else 0
+            if depth > MAX_DEPTH:
+                raise ValueError
+    # Python before 3.11 works for minutes on a number of a million digits, later ones refuse it.
+    return json.loads(text, parse_int=lambda digits: int(digits[:20]))
 
 
 class Events(object):
@@ -86,7 +109,7 @@ class Answer(object):
 
     def _event(self, text, moment):
         try:
-            event = json.loads(text)
+            event = read_json(text)
         except ValueError:
             event = None
         if not isinstance(event, dict):
@@ -96,6 +119,8 @@ class Answer(object):
         usage = event.get("usage")
         if isinstance(usage, dict) and _is_count(usage.get("completion_tokens")):
             self.tokens = usage["completion_tokens"]
+            if self.tokens > MAX_ANSWER_TOKENS:
+                raise Failure("protocol", "the server says that one answer has more than %d tokens" % MAX_ANSWER_TOKENS)
         choices = event.get("choices")
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, dict):
@@ -135,7 +160,7 @@ def _says_something(choice):
 def _failed(error):
     """The Failure that an error event stands for. Its own words may repeat the prompt: they aren't kept."""
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
-    code = int(code) if isinstance(code, (int, str)) and str(code).isdigit() else None
-    if code is not None and 400 <= code < 600:
+    code = int(code) if isinstance(code, (int, str)) and re.match(r"[45][0-9]{2}\Z", str(code)) else None
+    if code is not None:
         return Failure("http_5xx" if code >= 500 else "http_4xx", "the stream ended with an error event, code %d" % code, code)
     return Failure("protocol", "the stream ended with an error event")

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import http.client
+import io
 import select
+import socket
 import ssl
 import time
 
@@ -15,6 +17,9 @@ from .request_stream import Answer
 
 MAX_ANSWER_BYTES = 64 << 20
 BUFFER_BYTES = 64 << 10
+# Interim answers (RFC 9110, 15.2) that may come before the one that counts.
+INTERIM = (100, 102, 103)
+MAX_INTERIM = 16
 # RFC 9110, 9.2.2: what may be sent again when a kept connection ends without an answer.
 IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
 # What a request can raise; anything else is a fault of ours.
@@ -54,12 +59,71 @@ class Asked(object):
         return [head + self.body] if len(self.body) <= BUFFER_BYTES else [head, self.body]
 
 
+class Spent(Exception):
+    """The bytes that the test may move are used up in the middle of an answer."""
+
+
+class _Wire(io.RawIOBase):
+    """Hands on what comes from a TimedSocket. `seen(count)` is told of all of it; `dry`: nothing more is taken from the socket."""
+
+    def __init__(self, timed, seen):
+        super(_Wire, self).__init__()
+        self._timed, self._seen = timed, seen
+        self.dry = False
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        if self.dry:
+            return None
+        count = self._timed.recv_into(buffer)
+        self._seen(count)
+        return count
+
+
+class _Reader(io.BufferedReader):
+    """Of one connection, for all its answers: bytes that came behind one of them aren't lost with it. http.client closes what it reads."""
+
+    def close(self):
+        pass
+
+    def makefile(self, *_arguments):
+        """What http.client asks a socket for."""
+        return self
+
+    def more(self):
+        """Whether bytes have been read that belong to no answer."""
+        self.raw.dry = True
+        try:
+            return bool(self.peek(1))
+        finally:
+            self.raw.dry = False
+
+
+class _Response(http.client.HTTPResponse):
+    """One that skips the interim answers which http.client takes for the answer itself: it knows 100 only."""
+
+    def _read_status(self):
+        for _number in range(MAX_INTERIM + 1):
+            version, status, reason = super(_Response, self)._read_status()
+            if status >= 200:
+                return version, status, reason
+            if status not in INTERIM:
+                raise Failure("protocol", "HTTP %d isn't an answer to this request" % status, status)
+            http.client.parse_headers(self.fp)
+        raise Failure("protocol", "more than %d interim answers" % MAX_INTERIM)
+
+
 class Client(object):
     """`ask(deadline)` sends one request. `opened`: http_connection.Opened of the last connection; `reconnects`: kept ones that had
-    ended."""
+    ended. `spend(count)`: told of all bytes that the socket receives, heads as well; false where none may come any more."""
 
-    def __init__(self, asked):
+    def __init__(self, asked, spend=None):
         self._asked = asked
+        self._spend = spend
+        self._reader = None
+        self._answer_bytes = 0
         self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self._socket = self._message = self._hangup = None
         self._used = False
@@ -75,7 +139,8 @@ class Client(object):
         self._socket, self._used = self.opened.socket, False
         self._message = self._asked.message(self.opened)
         self._hangup = select.poll()
-        self._hangup.register(self._socket.fileno(), select.POLLRDHUP)
+        self._hangup.register(self._socket.fileno(), select.POLLRDHUP | select.POLLIN)
+        self._reader = _Reader(_Wire(self._socket, self._seen), BUFFER_BYTES)
 
     def close(self):
         if self._socket is not None:
@@ -89,12 +154,12 @@ class Client(object):
             held.abort()
 
     def ask(self, deadline):
-        """One request, whole by `deadline` (time.monotonic()); raises one of ERRORS.
+        """One request, whole by `deadline` (time.monotonic()); raises one of ERRORS, or Spent.
 
         `received` has the bytes of the answer's body, `answer` its stream.
         """
-        self.received, self.answer = 0, None
-        if self._socket is not None and self._hangup.poll(0):
+        self.received, self.answer, self._answer_bytes = 0, None, 0
+        if self._socket is not None and self._has_ended():
             # The server has closed a connection that nothing was sent on: it may, and nothing is lost.
             self.reconnects += 1
             self.close()
@@ -116,12 +181,42 @@ class Client(object):
         if refused is not None:
             raise refused
 
+    def _has_ended(self):
+        """Whether the server has closed the connection; Failure where it has sent something that nothing was asked for."""
+        sock, events = self._socket.sock, sum(event for _number, event in self._hangup.poll(0))
+        if events & ~select.POLLIN:
+            return True
+        extra = self._reader.more() or (hasattr(sock, "pending") and sock.pending() > 0)
+        if events and not extra:
+            try:
+                sock.settimeout(0)
+                # Of TLS it may be tickets, which nobody asks for either: they are taken note of by reading on.
+                extra = bool(sock.recv(1) if hasattr(sock, "pending") else sock.recv(1, socket.MSG_PEEK))
+                if not extra:
+                    return True
+            except (BlockingIOError, ssl.SSLWantReadError):
+                pass
+            except OSError:
+                return True
+        if extra:
+            self.close()
+            raise Failure("protocol", "bytes came that belong to no request")
+        return False
+
+    def _seen(self, count):
+        self._answer_bytes += count
+        left = self._spend is None or self._spend(count)
+        if not left and self._answer_bytes > BUFFER_BYTES:
+            raise Spent()
+        if self._answer_bytes > MAX_ANSWER_BYTES:
+            raise Failure("protocol", "the answer is longer than %d bytes" % MAX_ANSWER_BYTES)
+
     def _once(self, deadline):
         """-> the Failure that the answer's status is, null for none; the connection lives on."""
         self._socket.deadline = deadline
         for part in self._message:
             self._socket.sendall(part)
-        response = http.client.HTTPResponse(self._socket, method=self._asked.method)
+        response = _Response(self._reader, method=self._asked.method)
         try:
             response.begin()
             refused = self._take(response)
@@ -140,8 +235,8 @@ class Client(object):
         status = response.status
         refused = None
         if status >= 400:
-            refused = of_status(status, response.reason)
-        elif 300 <= status < 400 and status != 304 or status == 101:
+            refused = of_status(status)
+        elif 300 <= status < 400 and status != 304:
             refused = Failure("protocol", "HTTP %d: redirections aren't followed, give the URL that answers" % status, status)
         if refused is not None:
             try:
@@ -160,13 +255,8 @@ class Client(object):
             count = response.readinto(self._buffer)
             if not count:
                 break
-            self._count(count)
+            self.received += count
         _whole(response)
-
-    def _count(self, count):
-        self.received += count
-        if self.received > MAX_ANSWER_BYTES:
-            raise Failure("protocol", "the answer is longer than %d bytes" % MAX_ANSWER_BYTES)
 
     def _stream(self, response):
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
@@ -178,7 +268,7 @@ class Client(object):
                 data = response.read1(BUFFER_BYTES)
                 if not data:
                     break
-                self._count(len(data))
+                self.received += len(data)
                 answer.feed(data, time.monotonic())
             _whole(response)
         except ERRORS:
