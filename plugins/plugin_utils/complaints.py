@@ -30,7 +30,8 @@ def table():
     )
 
     measuring = complaint_texts_measuring.TABLE + complaint_texts_requests.TABLE + complaint_texts_transfer.TABLE
-    return complaint_texts.TABLE + measuring + complaint_texts_links.TABLE + complaint_texts_fabric.TABLE
+    # Links before the others: theirs have a sentence that takes in any name.
+    return complaint_texts.TABLE + complaint_texts_links.TABLE + measuring + complaint_texts_fabric.TABLE
 
 
 @functools.lru_cache(maxsize=1)

@@ -12,6 +12,8 @@ ETHERNET_OVERHEAD_BYTES = 8 + 14 + 4 + 12
 IP_AND_TCP_HEADER_BYTES = {4: 20 + 20, 6: 40 + 20}
 # RFC 7323, with its padding.
 TIMESTAMPS_BYTES = 12
+# A share of the line rate that no test measures: what buffers held when it began makes a short one a little faster than the line.
+IMPOSSIBLE_OF_LINE_RATE = 1.25
 # nccl-tests, PERFORMANCE.md: bus bandwidth = algorithm bandwidth x factor of the number of ranks.
 _AROUND = ("reduce_scatter", "all_gather", "alltoall", "all_to_all")
 _THROUGH = ("broadcast", "reduce", "sendrecv", "send_recv")
@@ -27,6 +29,13 @@ def tcp_goodput_fraction(mtu_bytes, timestamps=True, ip_version=4):
     if mtu_bytes <= headers:
         raise ValueError("an MTU of %s bytes carries no TCP data" % mtu_bytes)
     return (mtu_bytes - headers) / (mtu_bytes + ETHERNET_OVERHEAD_BYTES)
+
+
+def most_bits_per_second(link):
+    """What no test of a link exceeds; None where its rate isn't known or means nothing. link: {"line_rate_bits_per_second", "link_kind"}."""
+    rate = link.get("line_rate_bits_per_second")
+    known = link.get("link_kind") == "physical" and isinstance(rate, (int, float)) and not isinstance(rate, bool) and rate > 0
+    return IMPOSSIBLE_OF_LINE_RATE * rate if known else None
 
 
 def bandwidth_delay_bytes(bits_per_second, rtt_seconds):

@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 
-from . import link_judging, measuring, run_directory
+from . import link_judging, link_reading, measuring, run_directory
 
 SCHEMA = "trainops.gpu_audit/links/1"
 SUMMARY_SCHEMA = "trainops.gpu_audit/links-summary/1"
@@ -42,17 +42,27 @@ class Session:
                 self._data = run_directory.read_json(os.path.join(self.folder, "session.json"))
             except run_directory.InvalidDocument as error:
                 raise ValueError("the session %s can't be read: %s" % (self.id, error)) from error
+            problem = link_reading.session_problem(self._data)
+            if problem:
+                self._data = None
+                raise ValueError("the session %s can't be read: %s" % (self.id, problem))
         return self._data
 
     # ------------------------------------------------------------ the rounds
 
     @property
     def settings(self):
-        return self.noted("part", "settings") or self.data["settings"]
+        noted = self.noted("part", "settings")
+        return self.data["settings"] if link_reading.settings_problem(noted) else noted
 
     def round(self, number):
-        """The pairs of a round."""
-        return (self.noted("round", number) or {}).get("pairs") or self.data["rounds"][number]
+        """The pairs of a round, beginning with 0; ValueError where there is none."""
+        noted = (self.noted("round", number) or {}).get("pairs")
+        if noted and not link_reading.round_problem(noted, None):
+            return noted
+        if not isinstance(number, int) or not 0 <= number < len(self.data["rounds"]):
+            raise ValueError("the session %s has no round %s" % (self.id, number))
+        return self.data["rounds"][number]
 
     def pair_of(self, number, host):
         """(the pair that a host is in in this round, "client" or "server"), (None, None) where it pauses."""
@@ -65,7 +75,8 @@ class Session:
 
     def host(self, name):
         """Where a host is tested; None for one that takes no part."""
-        return self.noted("host", name) or self.data["hosts"].get(name)
+        noted = self.noted("host", name)
+        return self.data["hosts"].get(name) if link_reading.place_problem(noted) else noted
 
     # ------------------------------------------------ notes between the tasks
 
@@ -74,11 +85,18 @@ class Session:
         run_directory.write_json(self._note_path(kind, key), content)
 
     def noted(self, kind, key):
-        """What was kept, None where nothing was."""
-        try:
-            return run_directory.read_json(self._note_path(kind, key))
-        except run_directory.InvalidDocument:
+        """What was kept, None where nothing was. ValueError for what isn't what a task kept."""
+        path = self._note_path(kind, key)
+        if not os.path.lexists(path):
             return None
+        try:
+            content = run_directory.read_json(path)
+            problem = link_reading.note_problem(kind, content)
+        except run_directory.InvalidDocument as error:
+            problem = str(error)
+        if problem:
+            raise ValueError("the session %s can't be read: %s: %s" % (self.id, os.path.basename(path), problem))
+        return content
 
     def _note_path(self, kind, key):
         return os.path.join(self.folder, ".work", "%s-%s.json" % (kind, run_directory.safe_name(str(key))))
@@ -106,12 +124,22 @@ class Session:
         """[(pair, its result or None where it wasn't tried)]."""
         found = []
         for pair in (each for pairs in self.data["rounds"] for each in pairs):
+            path = os.path.join(self.folder, "%d.json" % pair["n"])
+            if not os.path.lexists(path):
+                found.append((pair, None))
+                continue
             try:
-                result = run_directory.read_json(os.path.join(self.folder, "%d.json" % pair["n"])).get("result")
-            except run_directory.InvalidDocument:
-                result = None
-            found.append((pair, result if isinstance(result, dict) else None))
+                result = link_reading.usable(run_directory.read_json(path).get("result"), pair, self.data["hosts"])
+            except run_directory.InvalidDocument as error:
+                result = {"error": {"kind": "local", "message": "the result of this pair can't be read: %s" % error}}
+            found.append((pair, result))
         return found
+
+    def _counters_after(self, name):
+        try:
+            return (self.noted("after", name) or {}).get("counters")
+        except ValueError:
+            return None
 
     # ---------------------------------------------------------------- the end
 
@@ -119,12 +147,12 @@ class Session:
         """Compose the summary and each host's measurement, and keep them. -> {host: (path, document)}."""
         pairs = self.pairs()
         finished = run_directory.now()
-        results = host_results(self.data, pairs, {name: (self.noted("after", name) or {}).get("counters") for name in self.data["hosts"]})
+        results = host_results(self.data, pairs, {name: self._counters_after(name) for name in self.data["hosts"]})
         kept, options = {}, dict(self.data["settings"], session=self.id)
         for name, result in results.items():
             host = self.data["hosts"][name]
             answer = {"machine_id": host["machine_id"], "gpu_uuids": host["gpu_uuids"], "target": TARGET}
-            failure = _failure(result)
+            failure = failure_of(result)
             answer.update({"failed": True, "msg": failure} if failure else {"measurement": result})
             document = measuring.document(name, MODULE, options, answer, self.data["started"], finished)
             kept[name] = (measuring.store(self.output_dir, document), document)
@@ -186,6 +214,7 @@ def of_one_pair(name, peer, place, result):
     unknown = {"address": peer, "interface": None, "link_kind": None, "line_rate_bits_per_second": None, "iperf3_version": None}
     pair = {"n": 1, "round": 1, "client": name, "server": peer}
     data = {"hosts": {name: place, peer: unknown}, "rounds": [[pair]]}
+    result = link_reading.usable(result, pair, data["hosts"])
     return dict(host_results(data, [(pair, result)], {})[name], counters_growth=result.get("counters"))
 
 
@@ -266,7 +295,7 @@ def _notes(name, figure, own, pairs):
     return (notes + failed + list(dict.fromkeys(said)))[:_MAX_NOTES]
 
 
-def _failure(result):
+def failure_of(result):
     """Why a host has no figure at all, None where it has one."""
     if result["bytes_per_second"] is not None:
         return None

@@ -125,6 +125,20 @@ def test_a_share_that_is_none_is_unknown(how, field, check, value):
     assert found(linked(judged_by=how, **{field: value}), check)["status"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    "how, field, value, checks",
+    [
+        ("line_rate", "fraction_of_line_rate", 1e8, ("network.link_fraction_of_line_rate", "network.link_floor_ratio")),
+        ("line_rate", "fraction_of_line_rate", 1.26, ("network.link_fraction_of_line_rate", "network.link_floor_ratio")),
+        ("group", "fraction_of_group_median", 1e8, ("network.link_fraction_of_group_median",)),
+    ],
+)
+def test_a_share_that_no_link_has_is_unknown(how, field, value, checks):
+    for check in checks:
+        assert found(linked(judged_by=how, **{field: value}), check)["status"] == "unknown"
+    assert found(linked(judged_by=how, **{field: 1.02}), checks[0])["status"] == "pass"
+
+
 def test_a_slow_host_is_named_and_its_partners_are_not():
     # Four hosts on 10 Gb/s, one of them on a bad line: by hand every pair with "b" carries 4, the others 9.4.
     names = "abcd"

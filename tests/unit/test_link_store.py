@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import link_rounds, link_store, measurement_store, run_directory
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, link_rounds, link_store, measurement_store, run_directory
 
 FAST = 1.18e9
 NAMES = ["gpu1", "gpu2", "gpu3", "gpu4"]
@@ -183,3 +184,104 @@ def test_a_folder_that_can_t_be_made(tmp_path):
     (tmp_path / "measurements").write_text("")
     with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
         link_store.begin(str(tmp_path), {}, {}, [], "mesh", {})
+
+
+# ------------------------------------------------------------------ what somebody changed, or no link can have
+
+
+def chinese(sentence):
+    said = complaints.say(sentence, "zh")
+    assert re.search("无法读取|JSON|文件为空", said) and not re.search(r"\b(is no|can't|the)\b", said), said
+
+
+CHANGES = [
+    ("hosts", []), ("hosts", {"gpu1": 5}), ("hosts", {"gpu1": {}}), ("rounds", {}), ("rounds", [5]), ("rounds", [[[]]]), ("rounds", [[{"n": "x"}]]),
+    ("rounds", [[{"n": 1, "round": 1, "client": "gpu1", "server": "elsewhere"}]]), ("rounds", [[{"n": 1.5, "round": 1, "client": "gpu1", "server": "gpu2"}]]),
+    ("settings", None), ("settings", {"ports": 5}), ("settings", {"ports": "5201", "seconds": "x"}), ("settings", {"ports": "5201", "seconds": [1]}),
+    ("id", 5), ("started", None), ("mode", []), ("left_out", []),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), CHANGES)
+def test_a_session_that_was_changed_says_so(session, tmp_path, key, value):
+    path = os.path.join(session.folder, "session.json")
+    run_directory.write_json(path, dict(session.data, **{key: value}))
+    with pytest.raises(ValueError, match="the session %s can't be read: %s" % (session.id, key)) as caught:
+        link_store.load(str(tmp_path), session.id).finish()
+    chinese(str(caught.value))
+
+
+@pytest.mark.parametrize("key", ["hosts", "rounds", "settings", "id", "started", "mode", "left_out"])
+def test_a_session_that_lacks_something_says_so(session, tmp_path, key):
+    run_directory.write_json(os.path.join(session.folder, "session.json"), {name: value for name, value in session.data.items() if name != key})
+    with pytest.raises(ValueError, match="can't be read: %s" % key):
+        link_store.load(str(tmp_path), session.id).finish()
+
+
+BROKEN_RESULTS = [
+    None, 5, {"send": 5}, {"send": {"bytes_per_second": "fast"}}, {"receive": {"bytes_per_second": -1}}, {"send": {"bytes_per_second": 10**400}},
+    {"udp": []}, {"udp": {"jitter_seconds": "x"}}, {"error": "down"}, {"error": {"kind": "x"}}, {"notes": 5}, {"notes": [5]}, {"rtt_seconds": []},
+    {"path_mtu_bytes": "1500"}, {"parallel": {}}, {"black_hole": "no"}, {"local_time": 5}, {"counters": {"x": "y"}}, {"send": {"retransmits": True}},
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN_RESULTS)
+def test_a_pair_that_was_changed_is_an_error_and_spoils_no_other(session, broken):
+    keep_all(session)
+    path = os.path.join(session.folder, "1.json")
+    document = json.loads(open(path).read())
+    document["result"] = dict(result(), **broken) if isinstance(broken, dict) else broken
+    with open(path, "w") as file:
+        file.write(json.dumps(document))
+    kept = session.finish()
+    own = next(made for pair, made in session.pairs() if pair["n"] == 1)
+    assert own["error"]["kind"] == "local" and "the result of this pair can't be read" in own["error"]["message"]
+    chinese(own["error"]["message"])
+    assert all("result" in document for _path, document in kept.values())
+    assert sum(document["result"]["pairs_failed"] for _path, document in kept.values()) == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '"x"'])
+def test_files_that_are_no_documents(session, tmp_path, text):
+    keep_all(session)
+    with open(os.path.join(session.folder, "1.json"), "w") as file:
+        file.write(text)
+    assert "can't be read" in next(made for pair, made in session.pairs() if pair["n"] == 1)["error"]["message"]
+    with open(os.path.join(session.folder, "session.json"), "w") as file:
+        file.write(text)
+    with pytest.raises(ValueError, match="can't be read"):
+        link_store.load(str(tmp_path), session.id).finish()
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [("job", {}), ("job", {"jid": 5, "started": "x", "seconds": 1}), ("server", {"port": "x"}), ("server", {"error": "x"}), ("server", {}), ("lost", {}),
+     ("after", {"counters": {"x": []}})],
+)
+def test_notes_that_were_changed(session, kind, content):
+    session.note(kind, 1, content)
+    with pytest.raises(ValueError, match="can't be read: %s-1.json" % kind) as caught:
+        session.noted(kind, 1)
+    chinese(str(caught.value))
+    session.note("after", "gpu1", {"counters": []})
+    assert session.finish()["gpu1"]
+
+
+@pytest.mark.parametrize("number", [99, -1, None, "first"])
+def test_a_round_that_there_is_not(session, number):
+    with pytest.raises(ValueError, match="has no round"):
+        session.round(number)
+
+
+def test_a_figure_that_a_link_can_t_have_is_none(session):
+    keep_all(session, gpu1_gpu2=result(send=1e17 / 8, receive=FAST))
+    kept = session.finish()
+    pair, own = next((pair, made) for pair, made in session.pairs() if {pair["client"], pair["server"]} == {"gpu1", "gpu2"})
+    assert own["send"] is None and own["receive"]["bytes_per_second"] == FAST and own["error"]["kind"] == "protocol"
+    assert "more than the link of %s carries" % pair["client"] in own["error"]["message"]
+    assert "超过了" in complaints.say(own["error"]["message"], "zh")
+    assert kept["gpu1"][1]["result"]["fraction_of_line_rate"] == pytest.approx(0.944)
+    alone = link_store.of_one_pair("gpu1", "192.0.2.2", place(1), result(send=1e17 / 8, receive=1e17 / 8))
+    assert alone["bytes_per_second"] is None and alone["pairs"][0]["error"]["kind"] == "protocol"
+    # Short tests are a little faster than the line.
+    assert link_store.of_one_pair("gpu1", "192.0.2.2", place(1), result(send=1.5e9))["pairs"][0]["error"] is None

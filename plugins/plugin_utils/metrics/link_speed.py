@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 
+from ..link_figures import IMPOSSIBLE_OF_LINE_RATE
 from .catalogue import load_reference
 from .measurements import SILENT, find_measurement, find_optional
 from .registry import amount, define, flag, mapping, maps, text
@@ -102,6 +103,8 @@ FEW_DROPS = 100
 _HEADERS_BYTES = 52
 _USUAL_SEGMENT_BYTES = 1448
 _PEERS_TOLD = 2
+# So many times the middle of a group no link is: the file was changed, or another tool wrote it.
+_IMPOSSIBLE_OF_GROUP = 1000
 # What link_benchmark takes where it is not told.
 DEFAULT_SECONDS = 10
 
@@ -170,6 +173,8 @@ def _rates(result, source):
 
 def _derive_line(state, result, source):
     value = amount(result, "fraction_of_line_rate")
+    if value is not None and value > IMPOSSIBLE_OF_LINE_RATE:
+        value = None
     if text(result, "judged_by") != "line_rate" or value is None:
         reason = "absent.link_by_group" if text(result, "judged_by") == "group" else "absent.link_unjudged"
         if text(result, "judged_by") == "line_rate":
@@ -190,6 +195,8 @@ def _derive_line(state, result, source):
 
 def _derive_group(state, result, source):
     value = amount(result, "fraction_of_group_median")
+    if value is not None and value > _IMPOSSIBLE_OF_GROUP:
+        value = None
     if text(result, "judged_by") != "group":
         reason = "absent.link_by_line" if text(result, "judged_by") == "line_rate" else "absent.link_unjudged"
         state.not_applicable(OF_GROUP, reason)
