@@ -21,7 +21,8 @@ options:
     description:
       - Where to upload to, or what to download. There is no default.
       - A path that ends in C(/) gets a name of the test's own for an upload, which is deleted afterwards. At any other URL nothing is
-        replaced - with O(storage=http) the server is asked first whether something is there.
+        replaced - the server is asked first whether something is there, and anything but C(404) or C(410) refuses the test; see O(overwrite).
+      - An C(@), C(/), C(?) or C(#) of a name or password has to be percent-encoded, an C(@) of the path too.
       - With keys (O(access_key)) also C(s3://bucket/key), and for an upload C(s3://bucket/prefix/).
       - With O(storage=peer) the address of the collection's own peer server, such as C(http://10.0.0.5:8800).
     type: str
@@ -70,6 +71,8 @@ options:
       - What a download must be, for example C(sha256:) and 64 hex digits. When not given, what the server states in its headers
         (C(Repr-Digest), C(Digest), C(Content-MD5), C(x-amz-checksum-sha256), C(X-Checksum-Sha256), C(X-Linked-ETag), with O(storage=s3)
         an C(ETag) that is an MD5).
+      - One that was given and can't be compared is a failed attempt of kind C(checksum) - as where O(bytes) or O(timeout_seconds) end the
+        download before all has come. Not with several O(streams).
       - An upload's is compared with what the server answers, or by reading it back where it is at most 64 MiB.
     type: str
   storage:
@@ -105,8 +108,16 @@ options:
       - Whether the bucket of a C(s3://) URL goes into the path or the host's name. Not given, V(path) with O(s3_endpoint), else V(virtual).
     type: str
     choices: [path, virtual]
+  overwrite:
+    description:
+      - Whether an upload may go where the server doesn't say that nothing lies. What lies there is then replaced by the test's bytes, and
+        they stay there unless O(delete_urls) are given.
+      - A presigned O(url) can be asked nothing. With O(read_url) of the same object that is asked instead. Without it, or where it isn't
+        answered with C(404), this has to be true, unless the object's name is of the form C(gpu-audit-transfer-) with 12 hex digits and C(.bin).
+    type: bool
+    default: false
   read_url:
-    description: A URL presigned for reading back what O(url) uploads, to compare it.
+    description: A URL presigned for reading what O(url) uploads, to see that nothing lies there, and to compare it afterwards.
     type: str
   delete_urls:
     description: URLs presigned for deleting what was uploaded.
@@ -293,6 +304,7 @@ ARGUMENTS = {
     "region": {"type": "str", "default": "us-east-1"},
     "s3_endpoint": {"type": "str"},
     "s3_addressing": {"type": "str", "choices": ["path", "virtual"]},
+    "overwrite": {"type": "bool", "default": False},
     "read_url": {"type": "str", "no_log": True},
     "delete_urls": {"type": "list", "elements": "str", "no_log": True},
     "upload_urls": {"type": "list", "elements": "str", "no_log": True},

@@ -22,6 +22,10 @@ TABLE = (
     ),
     # Options.
     ("{url} is no URL", "{url} 不是 URL"),
+    (
+        "{url} is no URL that can be read safely: write an @, /, ? or # of a name, a password or a path as %40, %2F, %3F, %23",
+        "{url} 无法安全解析：用户名、密码中的 @、/、?、#（以及路径中的 @）须写作 %40、%2F、%3F、%23",
+    ),
     ("{url} is no http or https URL", "{url} 不是 http 或 https URL"),
     ("{url}: letters outside ASCII and spaces must be percent-encoded", "{url}：非 ASCII 字符与空格必须用百分号编码"),
     ("{name} is no name of a header", "{name} 不是有效的请求头名称"),
@@ -45,6 +49,17 @@ TABLE = (
         "something lies at {url} already, and a test replaces nothing. Give a URL that ends in / (the test's own name is added), or a name "
         "that isn't taken",
         "{url} 处已有内容，测试不会覆盖它。请给出以 / 结尾的 URL（测试会自行命名），或给出未被占用的名称",
+    ),
+    (
+        "nothing tells whether something lies at {url}: it is signed for one method. Give read_url, signed for reading the same, or "
+        "overwrite=true where nothing that is needed lies there",
+        "无法得知 {url} 处是否已有内容：该 URL 的签名只对一种方法有效。请给出同一对象的预签名读取 URL（read_url）；若确认该处没有需要保留的内容，也可设置 "
+        "overwrite=true",
+    ),
+    (
+        "the server doesn't say whether something lies at {url} ({error*}). Give a URL that ends in / (the test's own name is added), or "
+        "overwrite=true where nothing that is needed lies there",
+        "服务器没有说明 {url} 处是否已有内容（{error}）。请给出以 / 结尾的 URL（测试会自行命名）；若确认该处没有需要保留的内容，也可设置 overwrite=true",
     ),
     # Announced.
     ("sends {bytes} in each attempt, attempts: {count} of at most {seconds} s", "每次上传 {bytes}，共 {count} 次，每次最多 {seconds} 秒"),
@@ -80,7 +95,13 @@ TABLE = (
     ("a line of the answer's head is too long", "应答头中有一行过长"),
     ("the answer is no HTTP", "应答不是 HTTP"),
     ("the answer is no proper HTTP ({name})", "应答不符合 HTTP 规范（{name}）"),
+    ("the server sends more around its answer than belongs to it", "服务器在应答之外发送了过多数据"),
+    ("the answer's Content-Length is no number of bytes", "应答的 Content-Length 不是有效的字节数"),
+    ("no thread can be started: the limit of processes or memory is reached", "无法启动新线程：已达到进程数或内存上限"),
     # Transfers.
+    ("a stream ended by {name}", "一个连接因 {name} 中止"),
+    ("the checksum that was given wasn't compared: {error*}", "未能比对所指定的校验和：{error}"),
+    ("the answer isn't the peer's: it doesn't say how many bytes came, and their sum", "应答并非来自对端服务：没有给出收到的字节数及其校验和"),
     ("HTTP {status} is no answer to a {method}", "HTTP {status} 不是对 {method} 的有效应答"),
     ("HTTP {status} before all had been sent", "尚未发送完毕，服务器就返回 HTTP {status}"),
     ("HTTP {status}", "HTTP {status}"),

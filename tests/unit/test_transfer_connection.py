@@ -39,7 +39,9 @@ def error(result):
 @pytest.mark.parametrize("url, said", [
     ("https://k:s@h:8443/b/x?X-Amz-Signature=1#f", "https://h:8443/b/x"), ("http://h", "http://h"), ("http://[::1]:80/x?y", "http://[::1]:80/x"),
     ("user:secret@proxy:3128", "proxy:3128"), ("no url?token=1", "no url"), ("http://[broken?token=1", "http://[broken"),
-    ("http://a:b@c@h/x", "http://h/x"),
+    ("http://a:b@c@h/x", "http://h/x"), ("https://user:s3cr3t#more@h/x", "https://***"), ("https://user:4711/s3cr3t@h/x", "https://***"),
+    ("https://user:s3cr3t?m@h/x", "https://***"), ("https://u:pa@s3cr3t/m@h/", "https://***"), ("user:s3cr3t/m@h:3128", "***"),
+    ("https://tok/en@h/x", "https://***"), ("https://user:s3cr3t", "https://***"), ("HTTP://h/%40x", "http://h/%40x"),
     ("s3://bucket/key?x=1", "s3://bucket/key")])
 def test_an_endpoint_holds_no_secret(url, said):
     assert http_errors.endpoint(url) == said
@@ -65,11 +67,35 @@ def test_what_http_client_says_of_a_request_is_not_repeated():
 
 @pytest.mark.parametrize("url", [
     "ftp://h/x?sig=s3cr3t", "h/x?sig=s3cr3t", "http:///x?sig=s3cr3t", "http://h:99999/?sig=s3cr3t", "http://h/a b?sig=s3cr3t",
-    "http://h/\u00e9?sig=s3cr3t", "http://h/x?sig=s3cr3t\r\nX: y", ""])
+    "http://h/\u00e9?sig=s3cr3t", "http://h/x?sig=s3cr3t\r\nX: y", "", "https://u:s3cr3t#more@h/", "https://u:s3cr3t/more@h/", "http://h:0/",
+    "https://u:s3cr3t?more@h/", "https://u:4711/s3cr3t@h/", "https://u:more#s3cr3t@h/", "https://u:pa@s3cr3t/more@h/", "https://u:[s3cr3t#@h/"])
 def test_what_is_no_url_is_said_without_its_secret(url):
     with pytest.raises(ValueError) as caught:
         transfer.plan({"url": url, "direction": "download"})
     assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proxy", ["http://u:s3cr3t#more@h:3128", "u:s3cr3t/more@h:3128", "http://u:4711/s3cr3t@h:3128", "http://u:p?s3cr3t@h"])
+def test_a_proxy_that_can_not_be_read_safely_is_not_repeated(proxy, monkeypatch):
+    with pytest.raises(ValueError, match="safely") as caught:
+        transfer.plan({"url": "http://h/", "direction": "download", "proxy": proxy})
+    assert "s3cr3t" not in str(caught.value)
+    monkeypatch.setenv("http_proxy", proxy)
+    result = run("http://data.example.com/")
+    assert error(result)["kind"] == "proxy" and "s3cr3t" not in json.dumps(result)
+
+
+def test_what_a_server_says_of_a_refusal_is_not_repeated():
+    secret = "Tok_en.0123456789-abcdefghijklmnopqrstuvwxyz/ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    plain = "abcdef0123456789" * 4
+
+    def echoes(connection, request):
+        body = b"<Error><Code>%s</Code></Error>" % plain[:60].encode()
+        head = "HTTP/1.1 403 %s %s\r\nContent-Length: %d\r\n\r\n" % (secret, plain, len(body))
+        connection.sendall(head.encode() + body)
+    with servers.Server(echoes) as server:
+        result = run(server.url + "x?X-Amz-Signature=" + plain, headers={"Authorization": "Bearer " + secret})
+    assert error(result) == {"kind": "http_4xx", "message": "HTTP 403 Forbidden"} and "abcdef" not in json.dumps(result)
 
 
 @pytest.mark.parametrize("headers", [
@@ -256,6 +282,12 @@ def test_an_upload_is_sent_on_by_307_only():
             assert error(run(server.url, direction="upload", bytes=1000))["kind"] == "protocol"
 
 
+def test_a_redirect_to_a_path_with_an_at_sign_is_followed():
+    with servers.Server(to("/@scope/x@1#part@2"), GOOD) as server:
+        result = run(server.url + "x")
+    assert error(result) is None and server.requests[1].path == "/%40scope/x%401"
+
+
 def test_redirects_end():
     with servers.Server(to("/again")) as server:
         result = run(server.url)
@@ -264,7 +296,8 @@ def test_redirects_end():
 
 @pytest.mark.parametrize("url, location, message", [
     ("https://h/x", "http://h/x?sig=s3cr3t", "from https to http"), ("http://h/", "file:///etc/passwd", "no http or https"),
-    ("http://h/", "http://[x", "no URL")])
+    ("http://h/", "http://[x", "no URL"),
+    ("http://h/", "http://s3cr3t:x/", "no URL")])
 def test_redirects_that_are_not_followed(url, location, message):
     with pytest.raises(http_errors.Failure, match=message) as caught:
         transfer_request.redirected(transfer_request.Aim(url, {}), location)

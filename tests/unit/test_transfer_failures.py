@@ -148,7 +148,7 @@ def test_a_time_limit_is_no_failure_where_data_moves():
 
 def test_a_byte_limit_ends_a_download():
     with servers.Server(GOOD) as server:
-        result = run(server.url, bytes=50000, checksum="sha256:" + SHA256)
+        result = run(server.url, bytes=50000)
     assert result["bytes"] == 50000 and result["limited_by"] == "bytes" and result["checksum"]["verified"] is None
     with servers.Server(GOOD) as server:
         assert run(server.url, bytes=200000)["limited_by"] is None
@@ -179,6 +179,104 @@ def test_a_given_checksum_goes_before_the_server_s():
     with servers.Server(servers.gives(BODY, [("X-Checksum-Sha256", "0" * 64)])) as server:
         assert run(server.url, checksum="sha256:" + SHA256)["checksum"]["verified"] is True
         assert kinds(run(server.url, checksum="sha256:" + "0" * 64)) == [([], "checksum")]
+
+
+def both(body, length):
+    """A chunked answer that has a Content-Length beside."""
+    def behave(connection, request):
+        connection.sendall(servers.answer(200, b"", [("Transfer-Encoding", "chunked"), ("Content-Length", length)], length=False))
+        connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+    return behave
+
+
+def test_a_given_checksum_is_compared_or_the_attempt_failed():
+    with servers.Server(both(BODY[:-1] + b"?", "99999999999"), both(BODY, "99999999999")) as server:
+        assert kinds(run(server.url, checksum="sha256:" + SHA256)) == [([], "checksum")]
+        assert run(server.url, checksum="sha256:" + SHA256)["checksum"]["verified"] is True
+    with servers.Server(GOOD) as server:
+        result = run(server.url, bytes=50000, checksum="sha256:" + SHA256)
+    assert kinds(result) == [([], "checksum")] and "limit of bytes" in result["attempts"][0]["error"]["message"]
+    assert result["bytes_per_second"] is None and result["checksum"]["verified"] is None
+    with pytest.raises(ValueError, match="take one stream"):
+        transfer.plan({"url": "http://h/", "direction": "download", "checksum": "sha256:" + SHA256, "streams": 2})
+
+
+def test_a_checksum_that_this_host_can_not_compute_is_refused(monkeypatch):
+    monkeypatch.setattr(hashlib, "algorithms_available", {"sha256"})
+    with pytest.raises(ValueError, match="can't compute md5"):
+        transfer.plan({"url": "http://h/", "direction": "download", "checksum": "md5:" + "0" * 32})
+
+
+@pytest.mark.parametrize("length", ["-7", "1_0", "\u00b2", "9" * 5000, "+5", "0x10", "200000, 5", ""])
+def test_a_length_that_is_no_number_is_the_server_s_fault(length):
+    with servers.Server(servers.gives(BODY, [("Content-Length", length)], length=False)) as server:
+        result = run(server.url)
+    assert kinds(result) == [([], "protocol")] and "Content-Length" in result["attempts"][0]["error"]["message"]
+
+
+def test_two_lengths_are_no_length_unless_they_are_the_same():
+    with servers.Server(servers.gives(BODY, [("Content-Length", "5")]), servers.gives(BODY, [("Content-Length", "200000")])) as server:
+        assert kinds(run(server.url)) == [([], "protocol")]
+        assert kinds(run(server.url)) == [([], None)]
+
+
+def test_a_chunk_of_less_than_nothing_is_the_server_s_fault():
+    def behave(connection, request):
+        connection.sendall(servers.answer(200, b"", [("Transfer-Encoding", "chunked")], length=False) + b"-5\r\nhello\r\n0\r\n\r\n")
+    with servers.Server(behave) as server:
+        assert kinds(run(server.url)) == [([], "protocol")]
+
+
+def floods(start, again, sent):
+    """Sends `start`, then `again` without an end; counts in `sent`."""
+    def behave(connection, request):
+        connection.sendall(start)
+        while not connection.ended.is_set():
+            connection.sendall(again)
+            sent.append(len(again))
+    return behave
+
+
+@pytest.mark.parametrize("start, again", [
+    (servers.answer(200, b"", [("Transfer-Encoding", "chunked")], length=False) + b"1\r\nx\r\n0\r\n", b"X-More: y\r\n" * 5000),
+    (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2500)])
+@pytest.mark.parametrize("direction", ["download", "upload"])
+def test_all_that_comes_counts_against_the_limit(start, again, direction):
+    sent = []
+    with servers.Server(floods(start, again, sent)) as server:
+        result = run(server.url, direction, bytes=100000, retries=0)
+    assert kinds(result)[0][1] in ("protocol", "short_body", "reset") and result["bytes"] == 0
+    # What the kernels' buffers hold beside.
+    assert sum(sent) < 16 << 20
+
+
+def test_streams_that_find_no_thread_are_told(monkeypatch):
+    real, left = threading.Thread.start, [4]
+
+    def start(thread):
+        if "_stream" in repr(thread._target):
+            left[0] -= 1
+            if left[0] < 0:
+                raise RuntimeError("can't start new thread")
+        real(thread)
+    with servers.Server(servers.ranged(BODY)) as server:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        result = run(server.url, streams=8)
+    assert kinds(result) == [([], "local")] and "no thread can be started" in result["attempts"][0]["error"]["message"]
+
+
+@pytest.mark.parametrize("target", ["_work", "ask"])
+def test_a_stream_whose_own_thread_finds_no_place_is_told(monkeypatch, target):
+    real = threading.Thread.start
+
+    def start(thread):
+        if thread._target.__name__ == target:
+            raise RuntimeError("can't start new thread")
+        real(thread)
+    with servers.Server(GOOD) as server:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        result = run(server.url, checksum="sha256:" + SHA256)
+    assert kinds(result) == [([], "local")] and result["bytes"] == 0
 
 
 def test_an_etag_that_is_no_md5_says_nothing():
@@ -228,6 +326,61 @@ def test_what_lies_there_is_not_replaced():
     assert counted(result) == (1, 0, 0) and store == {"/theirs": b"data"}
 
 
+@pytest.mark.parametrize("status", [401, 403, 405, 400, 501])
+def test_what_may_lie_there_is_not_replaced(status):
+    with servers.Server(servers.refuses(status)) as server:
+        with pytest.raises(transfer.Refused, match="HTTP %d .*overwrite=true" % status):
+            run(server.url + "theirs", "upload")
+        with pytest.raises(transfer.Refused, match="overwrite=true"):
+            run(server.url, "upload", upload_urls=[server.url + "theirs"])
+    assert [request.method for request in server.requests] == ["HEAD", "HEAD"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_server_is_asked_again_and_sent_nothing(status):
+    with servers.Server(servers.refuses(status)) as server:
+        result = run(server.url + "theirs", "upload")
+    assert [request.method for request in server.requests] == ["HEAD"] * 3 and counted(result) == (1, 1, 2)
+    with servers.Server(servers.refuses(status), servers.refuses(404), servers.takes()) as server:
+        result = run(server.url + "free", "upload")
+    assert [request.method for request in server.requests][:3] == ["HEAD", "HEAD", "PUT"] and counted(result) == (1, 0, 1)
+
+
+def test_an_upload_stores_nothing_where_something_lies_that_was_not_told():
+    with servers.Server(servers.refuses(404), servers.refuses(500), servers.refuses(412)) as server:
+        with pytest.raises(transfer.Refused, match="replaces nothing"):
+            run(server.url + "theirs", "upload")
+    # Nothing of theirs is deleted either.
+    assert [request.method for request in server.requests] == ["HEAD", "PUT", "PUT"]
+    assert [request.headers["if-none-match"] for request in server.requests[1:]] == ["*", "*"]
+
+
+def test_what_lies_there_after_an_attempt_is_the_test_s_own():
+    with servers.Server(servers.refuses(404), servers.takes_then_resets(65536), servers.takes()) as server:
+        result = run(server.url + "free", "upload", bytes=8000000, attempts=2)
+    puts = [request for request in server.requests if request.method == "PUT"]
+    assert ["if-none-match" in put.headers for put in puts] == [True, False, False] and counted(result) == (2, 0, 1)
+
+
+def test_a_presigned_upload_needs_to_know_that_nothing_lies_there():
+    signed = "?X-Amz-Signature=abcdef"
+    with servers.Server(servers.takes()) as server:
+        with pytest.raises(transfer.Refused, match="signed for one method"):
+            run(server.url + "k" + signed, "upload")
+        with pytest.raises(transfer.Refused, match="signed for one method"):
+            run(server.url + "k" + signed, "upload", read_url=server.url + "another" + signed)
+        assert server.requests == []
+        assert counted(run(server.url + "gpu-audit-transfer-0123456789ab.bin" + signed, "upload")) == (1, 0, 0)
+        assert counted(run(server.url + "k" + signed, "upload", overwrite=True)) == (1, 0, 0)
+    for answer in (servers.gives(b"x", status=206), servers.refuses(416), servers.refuses(403)):
+        with servers.Server(answer) as server, pytest.raises(transfer.Refused):
+            run(server.url + "k" + signed, "upload", read_url=server.url + "k" + signed)
+        assert [(request.method, request.headers["range"]) for request in server.requests] == [("GET", "bytes=0-0")]
+    with servers.Server(servers.refuses(404), servers.takes()) as server:
+        run(server.url + "k" + signed, "upload", read_url=server.url + "k" + signed)
+    assert [request.method for request in server.requests] == ["GET", "PUT", "GET"] and server.requests[1].headers["if-none-match"] == "*"
+
+
 def test_headers_that_are_given_go_before_the_test_s_own():
     with servers.Server(servers.keeps({})) as server:
         run(server.url, "upload", headers={"content-type": "video/mp4", "Host": "other.example.com"})
@@ -236,16 +389,16 @@ def test_headers_that_are_given_go_before_the_test_s_own():
 
 
 def test_what_can_not_be_known_as_ours_is_not_deleted():
-    with servers.Server(servers.refuses(403), servers.takes(), servers.refuses(403)) as server:
-        result = run(server.url + "x", "upload")
-    assert [request.method for request in server.requests] == ["HEAD", "PUT", "GET"]
+    with servers.Server(servers.takes(), servers.refuses(403)) as server:
+        result = run(server.url + "x", "upload", overwrite=True)
+    assert [request.method for request in server.requests] == ["PUT", "GET"] and "if-none-match" not in server.requests[0].headers
     assert any("stays at %sx" % server.url in note for note in result["notes"])
 
 
 def test_a_delete_that_fails_is_told():
     with servers.Server(servers.takes(), servers.refuses(403), servers.refuses(405)) as server:
         result = run(server.url, "upload")
-    assert any("couldn't be deleted (HTTP 405 Word)" in note for note in result["notes"]) and counted(result) == (1, 0, 0)
+    assert any("couldn't be deleted (HTTP 405 Method Not Allowed)" in note for note in result["notes"]) and counted(result) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("bad, allowed", [
@@ -300,8 +453,8 @@ def test_an_upload_s_time_limit_is_no_failure_where_data_moves():
 def test_an_error_of_s3_is_told_by_its_code():
     body = b"<?xml version='1.0'?><Error><Code>SignatureDoesNotMatch</Code><StringToSign>secret</StringToSign></Error>"
     with servers.Server(servers.refuses(403, body=body)) as server:
-        result = run(server.url + "k?X-Amz-Signature=abc", "upload")
-    assert result["storage"] == "s3" and result["attempts"][0]["error"]["message"] == "HTTP 403 Word (SignatureDoesNotMatch)"
+        result = run(server.url + "k?X-Amz-Signature=abc", "upload", overwrite=True)
+    assert result["storage"] == "s3" and result["attempts"][0]["error"]["message"] == "HTTP 403 Forbidden (SignatureDoesNotMatch)"
     assert "secret" not in json.dumps(result)
 
 
@@ -337,6 +490,15 @@ def test_the_peer_says_what_it_got(sink, verified, error):
     assert sum(got for got, _digest in server.bodies) == 200000
 
 
+@pytest.mark.parametrize("said", [
+    b"[" * 8000, b"{}", b'{"bytes": 200000}', b'{"bytes": %s, "sha256": "%s"}' % (b"9" * 400, b"0" * 64),
+    b'{"bytes": %s, "sha256": "%s"}' % (b"9" * 5000, b"0" * 64), b'{"bytes": true, "sha256": "%s"}' % (b"0" * 64), b""])
+def test_an_answer_that_is_not_the_peer_s_is_no_upload(said):
+    with servers.Server(servers.takes(200, body=lambda digest: said)) as server:
+        result = run(server.url, "upload", storage="peer", token="t0ken")
+    assert kinds(result) == [([], "protocol")] and "9999" not in json.dumps(result["notes"])
+
+
 # --------------------------------------------------------------------- streams
 
 
@@ -350,7 +512,7 @@ def test_streams_share_ranges():
 
 def test_without_ranges_there_is_one_stream():
     with servers.Server(GOOD) as server:
-        result = run(server.url, streams=4, checksum="sha256:" + SHA256)
+        result = run(server.url, streams=4)
     assert result["streams"] == 1 and result["bytes"] == 200000 and any("no ranges" in note for note in result["notes"])
 
 

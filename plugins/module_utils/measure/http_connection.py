@@ -27,7 +27,7 @@ import time
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment
 
-from .http_errors import Failure, as_failure, classify, endpoint, words  # noqa: F401
+from .http_errors import Failure, as_failure, classify, endpoint, start_thread, unclear, unclear_parts, words  # noqa: F401
 
 Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address proxy endpoint")
 Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for;
@@ -38,6 +38,9 @@ without secrets."""
 
 Target = collections.namedtuple("Target", "scheme host port path userinfo")
 
+# What the head of an answer may take, and what goes around its body.
+HEAD_BYTES = 1 << 20
+
 
 class TimedSocket(object):
     """A socket for http.client whose every wait ends at `deadline` or after `stall_seconds` without a byte."""
@@ -46,6 +49,8 @@ class TimedSocket(object):
         self.sock = sock
         self.deadline = deadline
         self.stall_seconds = stall_seconds
+        # Bytes that came, heads, chunk sizes and trailers among them; null as `most`: any number.
+        self.received, self.most = 0, None
         self._readers = 0
         self._closed = False
 
@@ -61,12 +66,20 @@ class TimedSocket(object):
             return Failure("stalled", "no byte for %g s" % self.stall_seconds)
         return Failure("timeout", "no answer in time")
 
+    def allow(self, body):
+        """From now on an answer whose body has so many bytes may come (null: any number); Failure "protocol" for more than that takes."""
+        self.most = None if body is None else self.received + HEAD_BYTES + body + body // 4
+
     def recv_into(self, buffer):
         self._arm()
         try:
-            return self.sock.recv_into(buffer)
+            count = self.sock.recv_into(buffer)
         except socket.timeout:
             raise self.expired()
+        self.received += count
+        if self.most is not None and self.received > self.most:
+            raise Failure("protocol", "the server sends more around its answer than belongs to it")
+        return count
 
     def send(self, data):
         self._arm()
@@ -127,12 +140,15 @@ class _Reader(io.RawIOBase):
 
 def target(url):
     """The parts of an http or https URL; ValueError (without the URL's secrets) for anything else."""
+    if unclear(url):
+        raise ValueError("%s is no URL that can be read safely: write an @, /, ? or # of a name, a password or a path as %%40, %%2F, %%3F, %%23"
+                         % endpoint(url))
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         raise ValueError("%s is no URL" % endpoint(url))
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise ValueError("%s is no http or https URL" % endpoint(url))
     path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
     if any(ord(letter) <= 32 or ord(letter) >= 127 for letter in path + parts.netloc):
@@ -142,6 +158,8 @@ def target(url):
 
 def secret_parts(url):
     """The texts of a URL that nobody may see: its query, its name and password, each as it stands and decoded."""
+    if unclear(url):
+        return sorted(set(text for text in [url] + unclear_parts(url) if text))
     try:
         parts = urlsplit(url)
         found = [parts.query, parts.netloc.rpartition("@")[0], parts.password or "", unquote(parts.password or "")]
@@ -205,7 +223,7 @@ def _look_up(host, port, deadline):
         except (OSError, UnicodeError) as error:
             found.append(error)
     thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
+    start_thread(thread)
     thread.join(max(0.0, deadline - time.monotonic()))
     if not found:
         raise Failure("dns", "the name %s wasn't looked up in time" % host)
@@ -244,10 +262,13 @@ def _tunnel(timed, aim, headers):
     lines = ["CONNECT %s HTTP/1.1" % where, "Host: %s" % where] + ["%s: %s" % pair for pair in headers.items()]
     timed.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
     answer = http.client.HTTPResponse(_Unbuffered(timed), method="CONNECT")
+    timed.allow(0)
     try:
         answer.begin()
     except http.client.HTTPException:
         raise Failure("proxy", "the proxy's answer is no HTTP")
+    finally:
+        timed.allow(None)
     if answer.status // 100 != 2:
         raise Failure("proxy", "the proxy gave no tunnel: HTTP %d" % answer.status, answer.status)
 

@@ -13,7 +13,6 @@ import os
 import re
 import socket
 import ssl
-from urllib.parse import urlsplit
 
 KINDS = ("refused", "timeout", "reset", "dns", "tls", "unreachable", "http_4xx", "http_5xx", "short_body", "checksum", "protocol", "proxy",
          "stalled", "local")
@@ -22,6 +21,10 @@ _REFUSED = (errno.ECONNREFUSED,)
 _RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ESHUTDOWN)
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.EACCES, errno.EPERM)
 _TIMEOUT = (errno.ETIMEDOUT,)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+# A host (IPv6 in brackets) and a port, either may be empty.
+_HOST = re.compile(r"(?:\[[^\]]*\]?|[^:\[\]]*)(?::[0-9]*)?\Z")
+HIDDEN = "***"
 
 
 class Failure(Exception):
@@ -40,15 +43,37 @@ def endpoint(url):
     >>> endpoint("https://key:secret@h:8443/b/x?X-Amz-Signature=1#f")
     'https://h:8443/b/x'
     """
-    url = str(url)
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = None
-    if parts is None or not parts.scheme or not parts.netloc:
-        # Not a URL as it should be: whatever stands before an @ or after a ? goes.
-        return re.split(r"[?#]", url.rpartition("@")[2])[0]
-    return "%s://%s%s" % (parts.scheme, parts.netloc.rpartition("@")[2], parts.path)
+    scheme, authority, tail = _cut(url)
+    if unclear(url):
+        return scheme + HIDDEN
+    return scheme + authority.rpartition("@")[2] + re.split("[?#]", tail)[0]
+
+
+def _cut(url):
+    """("https://" or "", name, password, host and port, all after them) of what may be a URL."""
+    # As urlsplit() does.
+    text = re.sub(r"[\t\r\n]", "", str(url)).lstrip("".join(chr(number) for number in range(33)))
+    found = _SCHEME.match(text)
+    scheme = found.group(0).lower() if found else ""
+    authority, tail = re.match(r"([^/?#]*)(.*)\Z", text[len(scheme):], re.DOTALL).groups()
+    return scheme, authority, tail
+
+
+def unclear(url):
+    """Whether nobody can say where a URL's password ends: it may hold a /, ? or # that isn't percent-encoded.
+
+    An @ after the host tells that, or a port that is no number. Such an @ may also be part of a path; there it can be written %40.
+    """
+    _scheme, authority, tail = _cut(url)
+    return "@" in tail or not _HOST.match(authority.rpartition("@")[2])
+
+
+def unclear_parts(url):
+    """What may be secret of an unclear URL: all before its last @, and what / ? # : and @ cut that into."""
+    scheme, authority, tail = _cut(url)
+    whole = authority + tail
+    before = whole.rpartition("@")[0] or whole
+    return [before, before.partition(":")[2]] + re.split("[/?#:@]", before)
 
 
 def classify(error):
@@ -106,8 +131,25 @@ def as_failure(error):
     return error if isinstance(error, Failure) else Failure(classify(error), words(error))
 
 
-def of_status(status, reason="", retry_after=None):
-    """The Failure of an HTTP status of 400 and more. `reason`: the server's word, of which only plain letters are kept."""
+def of_status(status, retry_after=None):
+    """The Failure of an HTTP status of 400 and more. The words are HTTP's own: a server may put what it was sent into its."""
     kind = "http_5xx" if status >= 500 else "proxy" if status == 407 else "http_4xx"
-    said = re.sub(r"[^A-Za-z0-9 '-]", "", reason or "")[:60].strip()
-    return Failure(kind, ("HTTP %d %s" % (status, said)).strip(), status, retry_after)
+    return Failure(kind, ("HTTP %d %s" % (status, http.client.responses.get(status, ""))).strip(), status, retry_after)
+
+
+def start_thread(thread):
+    """Starts it; Failure "local" where the host has no room for one more."""
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError):
+        raise Failure("local", "no thread can be started: the limit of processes or memory is reached")
+
+
+def check_length(response):
+    """Failure "protocol" for an answer whose Content-Length is no number of bytes, or several different ones.
+
+    http.client takes 1_0 as 10, the first of two, and drops others without a word.
+    """
+    said = set(value.strip() for value in response.headers.get_all("Content-Length") or [])
+    if len(said) > 1 or any(not re.match(r"[0-9]{1,18}\Z", value) for value in said):
+        raise Failure("protocol", "the answer's Content-Length is no number of bytes")

@@ -85,8 +85,11 @@ def _check(options):
     proxy = options.get("proxy")
     if proxy and proxy not in ("none", "environment"):
         http_connection.target(proxy)
-    if transfer_checksum.given(options.get("checksum")) and options["direction"] == "upload":
-        raise ValueError("checksum is of a download: what an upload sends is the test's own")
+    if transfer_checksum.given(options.get("checksum")):
+        if options["direction"] == "upload":
+            raise ValueError("checksum is of a download: what an upload sends is the test's own")
+        if (options.get("streams") or 1) > 1 and options.get("storage") != "peer":
+            raise ValueError("checksum: parallel streams aren't summed; take one stream to have it verified")
     http_connection.check_headers(options.get("headers") or {})
     http_connection.check_headers({"X-Peer-Token": options.get("token") or "none"})
 

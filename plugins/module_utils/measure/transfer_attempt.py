@@ -70,14 +70,18 @@ class Attempts(object):
         place = self.place
         parts = place.parts(left)
         for _number in range(MOST_REDIRECTS + 1):
-            tried = Try(place.options["direction"], parts, place.settings, deadline, place.most, self._summer)
+            tried = Try(place.options["direction"], parts, place.settings, deadline, place.most, self._summer, place.only_new)
             place.begun = True
             try:
                 tried.run()
+                place.stored()
             except Redirected as other:
                 self._linked = other.headers
                 parts = [place.moved_on(part, other.aim) for part in parts]
                 continue
+            except Failure as failure:
+                place.refused(failure, tried.moved.total)
+                raise
             if not tried.moved.total:
                 raise Failure("protocol", "the answer is empty")
             self.opened = self.opened or tried.opened
@@ -93,21 +97,24 @@ class Attempts(object):
             return self.wanted + ("the one that was given",)
         return transfer_checksum.stated(headers, self.place.storage) or transfer_checksum.stated(self._linked or {})
 
-    def _summer(self, headers):
+    def _summer(self, response):
         """What sums a download as it comes."""
-        length = headers.get("Content-Length") or ""
-        if length.isdigit() and int(length) > self.place.most:
+        # Null of a chunked answer, whatever Content-Length it has beside.
+        if (response.length or 0) > self.place.most:
             return None
         if self.place.storage == "peer":
             return peer_stream.Check(self.place.stream)
-        wanted = self._wanted_of(headers)
+        wanted = self._wanted_of(response.headers)
         return new_hash(wanted[0]) if wanted else None
 
     def _check(self, tried):
-        """Compares; Failure "checksum" where the bytes are wrong."""
+        """Compares; Failure "checksum" where the bytes are wrong, or a checksum that was given couldn't be compared."""
         if tried.limited:
-            return self._verified.append((None, None, "not all of it was moved (limit of %s)" % tried.limited))
-        (self._check_upload if self.place.upload else self._check_download)(tried)
+            self._verified.append((None, None, "not all of it was moved (limit of %s)" % tried.limited))
+        else:
+            (self._check_upload if self.place.upload else self._check_download)(tried)
+        if self.wanted and self._verified[-1][1] is None:
+            raise Failure("checksum", "the checksum that was given wasn't compared: %s" % self._verified[-1][2])
 
     def _check_download(self, tried):
         if self.place.storage == "peer" and len(tried.parts) == 1:
@@ -134,10 +141,10 @@ class Attempts(object):
         compared = []
         for number, part in enumerate(tried.parts):
             answer, count = tried.answers[number], part.last + 1
-            stated, counted = transfer_checksum.stated(answer.headers), None
+            stated = transfer_checksum.stated(answer.headers)
             if self.place.storage == "peer":
                 stated, counted = transfer_checksum.peer_answer(answer.body)
-                if counted is not None and counted != count:
+                if counted != count:
                     self._judge("sha256", False, "%d bytes of %d reached the peer" % (counted, count), "the upload")
             if stated is None and self.place.storage == "s3":
                 tag = transfer_checksum.etag(answer.headers)

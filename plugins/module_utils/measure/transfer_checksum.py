@@ -6,9 +6,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 
+from .http_errors import Failure
+
+_NO_PEER = "the answer isn't the peer's: it doesn't say how many bytes came, and their sum"
 _LENGTHS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha1": 40, "md5": 32}
 # The strongest first; what a header calls them.
 _NAMES = (("sha-512", "sha512"), ("sha-256", "sha256"), ("md5", "md5"))
@@ -22,6 +26,8 @@ def given(text):
     if len(digest) != _LENGTHS.get(algorithm) or not re.match(r"[0-9a-f]+\Z", digest):
         raise ValueError('checksum: %r is none. Give the algorithm (%s) and its hex digits, as in "sha256:9f86d0..."' % (
             str(text)[:80], ", ".join(sorted(_LENGTHS))))
+    if algorithm not in hashlib.algorithms_available:
+        raise ValueError("checksum: this host can't compute %s" % algorithm)
     return algorithm, digest
 
 
@@ -61,14 +67,18 @@ def etag(headers):
 
 
 def peer_answer(text):
-    """("sha256", hex, "the peer's answer") and the bytes it counted, from the JSON of the peer's /sink; (null, null) where it is none."""
+    """("sha256", hex, "the peer's answer") and the bytes it counted, from the JSON of the peer's /sink; Failure "protocol" for any other."""
     try:
         said = json.loads(text)
         digest, count = said["sha256"], said["bytes"]
-    except (ValueError, KeyError, TypeError):
-        return None, None
-    usable = isinstance(digest, str) and re.match(r"[0-9a-f]{64}\Z", digest)
-    return ("sha256", digest, "the peer's answer") if usable else None, count if isinstance(count, int) else None
+        # Nested too deep for json: no answer of the peer either.
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Failure("protocol", _NO_PEER)
+    if not isinstance(digest, str) or not re.match(r"[0-9a-f]{64}\Z", digest):
+        raise Failure("protocol", _NO_PEER)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 1 << 62:
+        raise Failure("protocol", _NO_PEER)
+    return ("sha256", digest, "the peer's answer"), count
 
 
 def _hex(text, algorithm):

@@ -20,6 +20,11 @@ SMALL_SECONDS = 30
 DELETE_SECONDS = 20
 
 
+_LIES_THERE = ("something lies at %s already, and a test replaces nothing. Give a URL that ends in / (the test's own name is added), or a name "
+               "that isn't taken")
+_OWN_NAME = re.compile(r"gpu-audit-transfer-[0-9a-f]{12}\.bin\Z")
+
+
 class Refused(Exception):
     """The transfer isn't begun; the text says why."""
 
@@ -59,6 +64,8 @@ class Place(object):
         self._parts = None
         # What lies on the server because of us, and how it is removed.
         self.removal, self.begun, self.read_back = [], False, None
+        # Whether uploads ask the server to store nothing where something lies: until it is our own that lies there.
+        self.only_new = False
         self.redirects = {}
 
     def parts(self, seconds):
@@ -101,8 +108,10 @@ class Place(object):
                 self.removal, self.read_back = list(aims), aims[0]
         elif not aims:
             aims = [Aim(self.url, self.headers)]
-            if not _signed(self.url):
-                self._look(aims[0])
+            self._look(aims[0])
+        else:
+            for aim in aims:
+                self._look(aim)
         if len(aims) < self.streams:
             self.notes.append("a URL takes one upload at a time: %d of %d streams" % (len(aims), self.streams))
             self.streams = len(aims)
@@ -114,19 +123,51 @@ class Place(object):
         return [Part(aim, 0, after - first - 1, self.stream.block) for aim, (first, after) in zip(aims, zip(edges, edges[1:]))]
 
     def _look(self, aim):
-        """An upload test replaces nothing; what it can't know to be its own it doesn't delete."""
-        try:
-            small("HEAD", aim, self.settings, SMALL_SECONDS)
-        except Failure as failure:
-            if failure.status in (404, 410):
-                self.removal, self.read_back = [aim], aim
-            elif failure.status is None:
-                raise
-            else:
+        """An upload test replaces nothing; what it can't know to be its own it doesn't delete.
+
+        A signature holds for one method: of a presigned URL only `read_url`, presigned for reading, can tell whether something lies there.
+        """
+        signed, reading = _signed(aim.url), self.options.get("read_url")
+        if signed and _OWN_NAME.search(urlsplit(aim.url).path) or self.options.get("overwrite"):
+            if not signed:
                 self.read_back = aim
             return
-        raise Refused("something lies at %s already, and a test replaces nothing. Give a URL that ends in / (the test's own name is "
-                      "added), or a name that isn't taken" % endpoint(aim.url))
+        if signed and not (reading and urlsplit(reading).path == urlsplit(aim.url).path):
+            raise Refused("nothing tells whether something lies at %s: it is signed for one method. Give read_url, signed for reading the same, "
+                          "or overwrite=true where nothing that is needed lies there" % endpoint(aim.url))
+        try:
+            if signed:
+                small("GET", Aim(reading, self.headers), self.settings, SMALL_SECONDS, {"Range": "bytes=0-0"})
+            else:
+                small("HEAD", aim, self.settings, SMALL_SECONDS)
+        except Failure as failure:
+            if failure.status in (404, 410):
+                self.only_new = True
+                if not signed:
+                    self.removal, self.read_back = self.removal + [aim], aim
+                return
+            # Busy servers are asked again, as in any attempt.
+            if failure.status is None or failure.status in (408, 425, 429, 500, 502, 503, 504):
+                raise
+            if failure.status != 416:
+                raise Refused("the server doesn't say whether something lies at %s (%s). Give a URL that ends in / (the test's own name is added), "
+                              "or overwrite=true where nothing that is needed lies there" % (endpoint(aim.url), failure))
+        raise Refused(_LIES_THERE % endpoint(aim.url))
+
+    def stored(self):
+        """An upload got through, or its time was over: what lies there now is ours."""
+        self.only_new = False
+
+    def refused(self, failure, moved):
+        """A try failed after `moved` bytes. Refused where its condition says that something lies there; one without an answer may be ours."""
+        if not self.only_new:
+            return
+        if failure.status == 412:
+            # Not ours to delete, whatever HEAD said.
+            self.removal, self.begun = [], len(self._parts) > 1
+            raise Refused(_LIES_THERE % ", ".join(sorted(set(endpoint(part.aim.url) for part in self._parts))))
+        if failure.status is None and moved:
+            self.only_new = False
 
     def moved_on(self, part, aim):
         """A redirect of an upload holds for the tries after it; what it was told is kept for the notes."""

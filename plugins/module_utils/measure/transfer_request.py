@@ -12,14 +12,22 @@ import threading
 import time
 from urllib.parse import urljoin, urlsplit
 
-from .http_connection import connect
-from .http_errors import Failure, as_failure, endpoint, of_status
+from .http_connection import connect, target
+from .http_errors import Failure, as_failure, check_length, endpoint, of_status, start_thread
 from .transfer_stream import Digester, Moved, Sender, receive
 
 MOST_REDIRECTS = 5
 ERROR_BODY_BYTES = 8192
 # After its deadline a stream has this long to notice.
 SPARE_SECONDS = 10
+# Of an error's own code only these are repeated: a server may put what it was sent anywhere into its answer.
+S3_CODES = frozenset("""AccessDenied AccountProblem AllAccessDisabled AuthorizationHeaderMalformed AuthorizationQueryParametersError BadDigest
+BadRequest BucketNotFound EntityTooLarge EntityTooSmall ExpiredToken IllegalLocationConstraintException IncompleteBody InternalError
+InvalidAccessKeyId InvalidArgument InvalidBucketName InvalidDigest InvalidObjectName InvalidObjectState InvalidRange InvalidRequest
+InvalidSecurity InvalidToken InvalidURI KeyTooLongError MethodNotAllowed MissingContentLength MissingSecurityHeader NoSuchBucket NoSuchKey
+NoSuchUpload NoSuchVersion NotImplemented NotSignedUp OperationAborted PermanentRedirect PreconditionFailed QuotaExceeded RequestExpired
+RequestTimeout RequestTimeTooSkewed ServiceUnavailable SignatureDoesNotMatch SlowDown TemporaryRedirect TokenRefreshRequired
+TooManyRequests XAmzContentSHA256Mismatch""".split())
 
 Settings = collections.namedtuple("Settings", "proxy ca_path validate_certs stall_seconds")
 
@@ -46,6 +54,9 @@ def redirected(aim, location):
     try:
         url = urljoin(aim.url, location)
         before, after = urlsplit(aim.url), urlsplit(url)
+        # An @ of its path would make the URL unclear, see http_errors.unclear().
+        after = after._replace(path=after.path.replace("@", "%40"), query=after.query.replace("@", "%40"), fragment="")
+        url = after.geturl()
         same = (before.scheme, before.hostname, before.port) == (after.scheme, after.hostname, after.port)
     except ValueError:
         raise Failure("protocol", "redirected to what is no URL")
@@ -55,6 +66,10 @@ def redirected(aim, location):
         raise Failure("protocol", "redirected from https to http, to %s: not followed" % endpoint(url))
     if same and "@" not in after.netloc and "@" in before.netloc:
         url = after._replace(netloc=before.netloc.rpartition("@")[0] + "@" + after.netloc).geturl()
+    try:
+        target(url)
+    except ValueError:
+        raise Failure("protocol", "redirected to what is no URL")
     return Aim(url, aim.headers if same else {})
 
 
@@ -78,18 +93,29 @@ def _refusal(response, aim, method):
         return Redirected(redirected(aim, location), response.headers)
     if status < 400:
         return Failure("protocol", "HTTP %d is no answer to a %s" % (status, method), status)
-    failure = of_status(status, response.reason, _retry_after(response.headers))
+    failure = of_status(status, _retry_after(response.headers))
     try:
         said = re.search(br"<Code>([A-Za-z0-9]{3,60})</Code>", response.read(ERROR_BODY_BYTES))
     except (OSError, Failure, http.client.HTTPException, ValueError):
         said = None
-    if said is None:
+    code = said.group(1).decode("ascii") if said else None
+    if code not in S3_CODES:
         return failure
-    return Failure(failure.kind, "%s (%s)" % (failure, said.group(1).decode("ascii")), status, failure.retry_after)
+    return Failure(failure.kind, "%s (%s)" % (failure, code), status, failure.retry_after)
 
 
-def _open(aim, settings, deadline):
-    return connect(aim.url, deadline - time.monotonic(), settings.proxy, settings.ca_path, settings.validate_certs, settings.stall_seconds)
+def _open(aim, settings, deadline, most):
+    """Opened; `most`: bytes that the body of its answer may have."""
+    opened = connect(aim.url, deadline - time.monotonic(), settings.proxy, settings.ca_path, settings.validate_certs, settings.stall_seconds)
+    opened.socket.allow(most)
+    return opened
+
+
+def _answer(opened):
+    """The head of the answer, an http.client.HTTPResponse; Failure, OSError, HTTPException."""
+    response = opened.connection.getresponse()
+    check_length(response)
+    return response
 
 
 def _ask(opened, method, aim, more):
@@ -108,17 +134,17 @@ def small(method, aim, settings, seconds, headers=None, most=0):
     """A request without a body, redirects followed. -> Answer (its body up to `most` bytes), whatever its status below 400; Failure."""
     deadline = time.monotonic() + seconds
     for _number in range(MOST_REDIRECTS + 1):
-        opened = _open(aim, settings, deadline)
+        opened = _open(aim, settings, deadline, max(most, ERROR_BODY_BYTES))
         try:
             _ask(opened, method, aim, headers or {})
-            response = opened.connection.getresponse()
+            response = _answer(opened)
             if response.status not in (200, 202, 204, 206):
                 raise _refusal(response, aim, method)
             body = response.read(most) if most else b""
             return Answer(response.status, response.headers, body, aim)
         except Redirected as other:
             aim = other.aim
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError, MemoryError) as error:
             raise as_failure(error)
         finally:
             opened.socket.abort()
@@ -133,10 +159,12 @@ class Try(object):
     upload's with the start of its body), `opened` (the first stream's), `first_byte_seconds`, `summed` (of `summer`), `waited_seconds`.
     """
 
-    def __init__(self, direction, parts, settings, deadline, most, summer=None):
+    def __init__(self, direction, parts, settings, deadline, most, summer=None, only_new=False):
         self.direction, self.parts, self.settings, self.deadline, self.most = direction, parts, settings, deadline, most
-        # Gives what sums a download, from its headers; null for nothing.
-        self.summer = summer or (lambda headers: None)
+        # Gives what sums a download, from its answer; null for nothing.
+        self.summer = summer or (lambda response: None)
+        # An upload asks the server to store nothing where something lies already.
+        self.only_new = only_new
         self.moved = Moved()
         self.limited = self.opened = self.first_byte_seconds = self.summed = None
         self.answers = {}
@@ -147,9 +175,11 @@ class Try(object):
 
     def run(self):
         threads = [threading.Thread(target=self._stream, args=(number,), daemon=True) for number in range(len(self.parts))]
-        for thread in threads:
-            thread.start()
+        started = []
         try:
+            for thread in threads:
+                start_thread(thread)
+                started.append(thread)
             for _thread in threads:
                 if not self._ended.acquire(timeout=max(0.0, self.deadline - time.monotonic()) + SPARE_SECONDS):
                     raise Failure("timeout", "no end of it in time")
@@ -158,8 +188,8 @@ class Try(object):
         finally:
             # A signal's exception ends the streams too.
             self.stop()
-        for thread in threads:
-            thread.join(5)
+            for thread in started:
+                thread.join(5)
         if self._failures:
             raise self._failures[0]
 
@@ -171,7 +201,7 @@ class Try(object):
 
     def _stream(self, number):
         try:
-            opened = _open(self.parts[number].aim, self.settings, self.deadline)
+            opened = _open(self.parts[number].aim, self.settings, self.deadline, ERROR_BODY_BYTES if self.direction == "upload" else self.most)
             with self._lock:
                 self._sockets.append(opened.socket)
             try:
@@ -191,20 +221,23 @@ class Try(object):
             self._failures.append(as_failure(error))
         except MemoryError:
             self._failures.append(Failure("local", "not enough memory"))
+        except Exception as error:
+            # What ends a stream's thread without a word would make the bytes of the others a whole transfer.
+            self._failures.append(Failure("local", "a stream ended by %s" % type(error).__name__))
         finally:
             self._ended.release()
 
     def _download(self, number, opened, part):
         ranged = {} if part.first is None else {"Range": "bytes=%d-%d" % (part.first, part.last)}
         _ask(opened, "GET", part.aim, ranged)
-        response = opened.connection.getresponse()
+        response = _answer(opened)
         if response.status != (206 if ranged else 200):
             raise _refusal(response, part.aim, "GET")
         if ranged and not (response.headers.get("Content-Range") or "").startswith("bytes %d-%d/" % (part.first, part.last)):
             raise Failure("protocol", "the server gave another range than the one that was asked for")
         most = self.most if part.first is None else part.last - part.first + 1
         self.answers[number] = Answer(response.status, response.headers, b"", part.aim)
-        summed = self.summer(response.headers) if len(self.parts) == 1 else None
+        summed = self.summer(response) if len(self.parts) == 1 else None
         digester = Digester(summed)
         length = response.length
         try:
@@ -225,7 +258,10 @@ class Try(object):
 
     def _upload(self, number, opened, part):
         total = part.last + 1
-        _ask(opened, "PUT", part.aim, {"Content-Length": str(total), "Content-Type": "application/octet-stream"})
+        head = {"Content-Length": str(total), "Content-Type": "application/octet-stream"}
+        if self.only_new:
+            head["If-None-Match"] = "*"
+        _ask(opened, "PUT", part.aim, head)
         sender = Sender(opened.socket, part.data, total, self.moved, opened.tls is not None)
         try:
             early = sender.send()
@@ -242,7 +278,7 @@ class Try(object):
         else:
             broken = None
         try:
-            response = opened.connection.getresponse()
+            response = _answer(opened)
         except (OSError, Failure, http.client.HTTPException) as error:
             raise broken or as_failure(error)
         if response.status not in (200, 201, 202, 204):

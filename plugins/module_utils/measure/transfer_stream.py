@@ -14,7 +14,7 @@ import termios
 import threading
 import time
 
-from .http_errors import Failure, as_failure
+from .http_errors import Failure, as_failure, start_thread
 
 # Of TLS one call sends all it is given: in smaller pieces a slow link's seconds are told apart.
 _SEND_BYTES = {False: 256 << 10, True: 64 << 10}
@@ -93,8 +93,9 @@ class Digester(object):
             self._free, self._full = queue.Queue(), queue.Queue()
             for _number in range(_BUFFERS - 1):
                 self._free.put(memoryview(bytearray(_BUFFER_BYTES)))
-            self._thread = threading.Thread(target=self._work, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, daemon=True)
+            start_thread(thread)
+            self._thread = thread
 
     def _work(self):
         while True:
@@ -165,6 +166,8 @@ def _some(response, view):
         return 0
     if response.chunked:
         data = response.read1(len(view))
+        if (response.chunk_left or 0) < 0:
+            raise Failure("protocol", "the chunks of the answer are no proper HTTP")
         view[:len(data)] = data
         return len(data)
     if response.length is not None:
