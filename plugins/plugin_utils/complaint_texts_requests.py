@@ -96,7 +96,8 @@ TABLE = (
     # --- what this host lacks
     ("a client of the test broke off ({error})", "测试的一个客户端意外中止（{error}）"),
     (
-        "this host lets the test have {had} threads, not the {needed} that it needs: fewer at once, or a higher limit of processes and memory",
+        "this host lets the test have {had} threads, not the {needed} that it needs: fewer at once, or a higher limit of processes "
+        "and memory",
         "本主机只允许测试使用 {had} 个线程，而测试需要 {needed} 个：请降低并发，或提高进程数与内存的限制",
     ),
     ("this host has no threads or memory left for the test", "本主机已没有可供测试使用的线程或内存"),
@@ -112,7 +113,8 @@ TABLE = (
         "连接 {host} 端口 {port}：{error}：本主机没有空闲的本地端口（请保持连接，或扩大 net.ipv4.ip_local_port_range），或没有该类型的地址",
     ),
     (
-        "{error}: no local port of this host is free (keep connections, or widen net.ipv4.ip_local_port_range), or it has no address of that kind",
+        "{error}: no local port of this host is free (keep connections, or widen net.ipv4.ip_local_port_range), or it has no address of that "
+        "kind",
         "{error}：本主机没有空闲的本地端口（请保持连接，或扩大 net.ipv4.ip_local_port_range），或没有该类型的地址",
     ),
     ("an event of the stream is longer than {bytes} bytes", "流中的一个事件超过 {bytes} 字节"),

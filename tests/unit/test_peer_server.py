@@ -408,7 +408,7 @@ def test_the_first_free_port_of_a_range_is_taken():
             assert port < sock.getsockname()[1] <= port + 20
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "::", "::ffff:0.0.0.0", "::ffff:0:0", "0:0:0:0:0:0:0:0", "192.0.2.1", "no-such-host.invalid"])
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "::ffff:0.0.0.0", "::ffff:0:0", "192.0.2.1", "no-such-host.invalid"])
 def test_an_address_that_isnt_ours_alone_is_refused(address):
     with pytest.raises(peer_process.PeerError, match="address " + address):
         peer_process.listen(address, range(1))

@@ -51,7 +51,8 @@ def test_an_endless_event_is_given_up(monkeypatch, data):
         request_stream.Events().feed(data)
 
 
-@pytest.mark.parametrize("event", ["[" * 100000, "{\"a\":" * 100000, "[" * 1000 + "]" * 1000, "{\"error\": " + "[" * 5000 + "]" * 5000 + "}"])
+@pytest.mark.parametrize("event", ["[" * 100000, "{\"a\":" * 100000, "[" * 1000 + "]" * 1000,
+                                   "{\"error\": " + "[" * 5000 + "]" * 5000 + "}"])
 def test_a_deep_event_is_none(event):
     with pytest.raises(Failure, match="no JSON object"):
         answer((1, event))

@@ -46,8 +46,8 @@ def folder():
     try:
         path = os.path.join(tempfile.gettempdir(), "gpu-audit-peer-%d" % os.geteuid())
     except OSError as error:
-        raise PeerError("servers note themselves in a folder for temporary files, and there is none to write to (%s): make one, or name it in "
-                        "TMPDIR" % error.strerror)
+        raise PeerError("servers note themselves in a folder for temporary files, and there is none to write to (%s): make one, or name it "
+                        "in TMPDIR" % error.strerror)
     try:
         try:
             os.mkdir(path, 0o700)

@@ -270,8 +270,8 @@ def _told(failure):
         # The server has ended a connection just when it was made.
         return Failure("reset", said)
     if os.strerror(errno.EADDRNOTAVAIL) in said:
-        return Failure("local", "%s: no local port of this host is free (keep connections, or widen net.ipv4.ip_local_port_range), or it has "
-                                "no address of that kind" % said)
+        return Failure("local", "%s: no local port of this host is free (keep connections, or widen net.ipv4.ip_local_port_range), or "
+                                "it has no address of that kind" % said)
     return failure
 
 
