@@ -83,6 +83,9 @@ def spawn_relay(host: Host, pid: int) -> int:
             null = os.open("/dev/null", os.O_RDWR)
             for fd in (0, 1, 2):
                 os.dup2(null, fd)
+            # What it inherited stays open as long as it lives: the lock of whoever brings the fleet up would never be free again.
+            os.closerange(3, tell)
+            os.closerange(tell + 1, 65536)
             outer = tap(host.link)
             subprocess.run(["ip", "link", "set", host.link, "master", paths.BRIDGE, "up"], check=True)
             kernel.call("setns", os.open(f"/proc/{pid}/ns/net", os.O_RDONLY), kernel.NEWNET)
