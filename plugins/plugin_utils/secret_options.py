@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ..module_utils.measure.http_errors import endpoint
+from ..module_utils.measure.http_errors import endpoint, unclear, unclear_parts
 
 # Nothing of these is kept.
 KEYS = ("access_key", "secret_key", "session_token", "token", "password")
@@ -67,13 +67,19 @@ def _leaves(value):
 
 
 def _of_url(text):
+    if unclear(text):
+        # Where its password ends nobody can say. Of a text that only mentions a URL the words aren't secret.
+        if text.split() != [text]:
+            return [text]
+        return [part for part in (text, *unclear_parts(text), *(unquote(part) for part in unclear_parts(text))) if part]
     try:
         parts = urlsplit(text)
         userinfo = parts.netloc.rpartition("@")[0]
         password = parts.password or ""
     except ValueError:
         return [text]
-    values = [value for _name, value in parse_qsl(parts.query)]
+    # As they stand, too: a server says them either way.
+    values = [value for _name, value in parse_qsl(parts.query)] + [pair.partition("=")[2] for pair in parts.query.split("&")]
     return [part for part in (parts.query, userinfo, password, unquote(password), *values) if part]
 
 

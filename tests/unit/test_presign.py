@@ -149,6 +149,20 @@ def test_a_pending_note_holds_no_secret(tmp_path):
     assert measuring.same_request(json.loads(note.read_text()), ARGUMENTS)
 
 
+@pytest.mark.parametrize("url", ["https://user:HashSecret#more@h/x", "https://user:4711/HashSecret@h/x", "https://user:HashSecret?more@h"])
+@pytest.mark.parametrize("option", ["url", "proxy"])
+def test_a_password_that_can_not_be_told_from_the_rest_is_neither_kept_nor_said(url, option):
+    arguments = {"direction": "download", option: url}
+    failure = {"failed": True, "msg": "HashSecret is no URL"}
+    kept = measuring.document("h", "transfer_benchmark", arguments, failure, "2026-11-30T12:00:00Z", "2026-11-30T12:01:00Z")
+    assert "HashSecret" not in json.dumps(kept) and kept["options"][option] == "https://***"
+
+
+def test_a_query_s_values_are_taken_out_as_they_stand_and_decoded():
+    secrets = secret_options.texts({"url": "https://h/x?sig=ab%2Fcdef%3D"})
+    assert secret_options.scrub(["sig ab%2Fcdef%3D", "sig ab/cdef="], secrets) == ["sig ***"] * 2
+
+
 def test_only_secrets_are_taken_out():
     said = {"a": ["upload of https://h/b/k", 5, None]}
     assert secret_options.scrub(said, secret_options.texts(ARGUMENTS)) == said
