@@ -232,6 +232,16 @@ def test_a_wrong_checksum_is_a_failure_even_where_no_attempt_says_so():
     assert finding["status"] == "warn" and "wrong checksum (ETag)" in finding["message"]
 
 
+@pytest.mark.parametrize("verified, status", [(True, "pass"), (None, "warn"), ("yes", "warn")])
+def test_a_checksum_that_was_given_and_not_compared_is_a_failure(verified, status):
+    document, inputs = moved("download", checksum={"verified": verified, "how": "this host can't compute sha256"})
+    document["measurements"][-1]["options"] = {"checksum": "sha256:" + "0" * 64}
+    assert found((document, inputs), "network.transfer_failures")["status"] == status
+    # None was given: there was nothing to compare.
+    document["measurements"][-1]["options"] = {"checksum": None}
+    assert found((document, inputs), "network.transfer_failures")["status"] == "pass"
+
+
 @pytest.mark.parametrize("change", [{"attempts_failed": -1}, {"attempts_failed": "many"}, {"retries_count": None}, {"attempts_asked": 0}])
 def test_a_test_that_counts_nothing_says_nothing_of_failures(change):
     pair = moved(**{"attempts": [], "attempts_asked": 3, "attempts_failed": 0, "retries_count": 0, **change})

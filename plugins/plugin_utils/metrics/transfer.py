@@ -203,8 +203,11 @@ def _window(result, needed):
 # ------------------------------------------------------------------------------------------- failures
 
 
-def _tries(result):
-    """{"all", "failed", "kinds": {kind: count}, "words": {kind: message}} of one test; None where it doesn't say."""
+def _tries(result, wanted=None):
+    """{"all", "failed", "kinds": {kind: count}, "words": {kind: message}} of one test; None where it doesn't say.
+
+    `wanted`: the checksum that the task gave; bytes that nobody compared with it count as wrong ones.
+    """
     attempts = maps(result, "attempts")
     kinds, words = {}, {}
     for failure in [entry for attempt in attempts for entry in [*maps(attempt, "retries"), mapping(attempt, "error")] if entry]:
@@ -219,7 +222,9 @@ def _tries(result):
     count = len(attempts) or amount(result, "attempts_asked") or 0
     if not count or failed is None or retries is None or failed > count:
         return None
-    if mapping(result, "checksum").get("verified") is False and "checksum" not in kinds:
+    verified = mapping(result, "checksum").get("verified")
+    unknown = bool(wanted) and verified is not True and failed < count
+    if (verified is False or unknown) and "checksum" not in kinds:
         failed = min(count, failed + 1)
         kinds["checksum"] = 1
         words["checksum"] = text(mapping(result, "checksum"), "how") or ""
@@ -250,7 +255,7 @@ def _derive_failures(state):
     found = []
     for direction in DIRECTIONS:
         entry = find_optional(state, MODULE, going(direction))
-        tries = _tries(entry["result"]) if entry else None
+        tries = _tries(entry["result"], mapping(entry, "options").get("checksum")) if entry else None
         if tries:
             found.append((tries["failed"] / tries["all"], direction, tries, source_of(entry)))
     if not found:
