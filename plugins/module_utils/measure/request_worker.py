@@ -183,15 +183,16 @@ class Client(object):
 
     def _has_ended(self):
         """Whether the server has closed the connection; Failure where it has sent something that nothing was asked for."""
-        sock, events = self._socket.sock, sum(event for _number, event in self._hangup.poll(0))
-        if events & ~select.POLLIN:
+        events = self._hangup.poll(0)
+        if events and events[0][1] & ~select.POLLIN:
             return True
-        extra = self._reader.more() or (hasattr(sock, "pending") and sock.pending() > 0)
+        sock, is_tls = self._socket.sock, self.opened.tls is not None
+        extra = self._reader.more() or (is_tls and sock.pending() > 0)
         if events and not extra:
             try:
                 sock.settimeout(0)
                 # Of TLS it may be tickets, which nobody asks for either: they are taken note of by reading on.
-                extra = bool(sock.recv(1) if hasattr(sock, "pending") else sock.recv(1, socket.MSG_PEEK))
+                extra = bool(sock.recv(1) if is_tls else sock.recv(1, socket.MSG_PEEK))
                 if not extra:
                     return True
             except (BlockingIOError, ssl.SSLWantReadError):
