@@ -8,6 +8,8 @@ steps of a round run in processes of their own, and a host that dies between the
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -17,13 +19,17 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     ansible_edge,
     collecting,
     complaints,
+    link_end,
+    link_reading,
     link_rounds,
     link_store,
     measuring,
+    measuring_end,
     run_directory,
     run_pointer,
 )
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import POLL_SECONDS, MeasuringAction
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import END_SECONDS, POLL_SECONDS, MeasuringAction
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table import clean
 
 REGISTERED = "measure_network_link_place"
 PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "mtu_bytes", "iperf3_version",
@@ -48,6 +54,7 @@ class ActionModule(MeasuringAction):
         output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
         step = arguments.get("step")
         if step == "look":
+            self._end_earlier(output_dir, ansible_edge.plain(task_vars["inventory_hostname"]), task_vars)
             return self._look(arguments, task_vars)
         if step == "plan":
             return self._plan(output_dir, arguments, task_vars)
@@ -57,6 +64,77 @@ class ActionModule(MeasuringAction):
         name = ansible_edge.plain(task_vars["inventory_hostname"])
         if session.host(name) is None:
             return _nothing("this host takes no part")
+        return self._watched_step(session, step, arguments, name, task_vars)
+
+    def _watched_step(self, session, step, arguments, name, task_vars):
+        """A step on a host; Ctrl-C in it ends what the session runs there."""
+        try:
+            with measuring_end.Watch() as watch:
+                try:
+                    return self._step(session, step, arguments, name, task_vars)
+                except measuring_end.Interrupted:
+                    watch.tell(self._interrupted_step(session, name, task_vars))
+                    raise
+        except measuring_end.Interrupted as error:
+            # Once more, now as Ansible's worker meets it.
+            os.kill(os.getpid(), error.number)
+            return self._failed("interrupted")
+
+    def _interrupted_step(self, session, name, task_vars):
+        """The line that says what becomes of the session. Nothing takes its results over, so that any end of the play ends it."""
+        with contextlib.suppress(run_directory.RunDirectoryError):
+            session.note("interrupted", "all", {"at": run_directory.now()})
+        try:
+            jobs = session.jobs_of(name)
+        except ValueError:
+            jobs = []
+        most = max(len(pairs) for pairs in session.data["rounds"])
+        until, why = measuring.latest(run_directory.now(), self._lifetime(session, most, task_vars)), None
+        try:
+            command = link_end.script(self.MODULE, session.id, jobs[-1][1]["jid"] if jobs else None, self._async_dir())
+            with alarm.Alarm(0 if self._task.timeout else END_SECONDS):
+                answer = self._low_level_execute_command(command)
+            if answer.get("rc"):
+                why = collecting.tail(answer.get("stderr", "")) or "exit %s" % answer["rc"]
+        except alarm.HostTimeout:
+            why = "no answer within %d s" % END_SECONDS
+        except (AnsibleError, OSError, ValueError) as error:
+            why = ansible_edge.words(error)
+        if why is None:
+            for number, _note in jobs[-1:]:
+                session.forget("job", number)
+            said = ("interrupted: what the link test ran here was ended. On its other hosts it ends by itself, until %s at the latest, or at once "
+                    "with: %s" % (until, link_end.by_hand(session.id)))
+        else:
+            said = ("interrupted: what the link test runs here wasn't ended (%s) and ends by itself, until %s at the latest, or at once "
+                    "with: %s" % (why, until, link_end.by_hand(session.id)))
+        return clean(self._text("line", host=name, module=self.MODULE, said=complaints.say(said, self._spoken)), 4000)
+
+    def _end_earlier(self, output_dir, name, task_vars):
+        """Ends what interrupted tests left on the host at hand; takes away files of jobs that have long ended."""
+        for session in link_store.unfinished(output_dir):
+            try:
+                if name not in session.data["hosts"]:
+                    continue
+                over = session.noted("interrupted", "all") is not None
+                jobs = session.jobs_of(name)
+                if over and session.noted("left", name) is None and not self._task.check_mode:
+                    self._stopped(session, name, task_vars)
+                    session.note("left", name, {})
+                for number, note in jobs if not self._task.check_mode else ():
+                    if over or run_directory.now() > link_end.ended_by(note):
+                        self._clean(note["jid"], task_vars)
+                        session.forget("job", number)
+            except (ValueError, run_directory.RunDirectoryError):
+                # Its files were changed: it says nothing of this host that could be trusted.
+                continue
+
+    def _clean(self, jid, task_vars):
+        """Take a job's file away; where the host can't be reached some kilobytes stay there."""
+        with contextlib.suppress(measuring.Lost, measuring.JobError):
+            self._poll(jid, task_vars, "cleanup")
+
+    def _step(self, session, step, arguments, name, task_vars):
         if step == "leave":
             return self._leave(session, name, task_vars)
         steps = {"serve": ("server", self._serve), "start": ("client", self._client), "fetch": ("client", self._fetch),
@@ -64,20 +142,26 @@ class ActionModule(MeasuringAction):
         if step not in steps:
             raise ValueError("step: %r is none; there are look, plan, %s, leave, finish" % (step, ", ".join(steps)))
         role, method = steps[step]
-        pair, own = session.pair_of(int(arguments.get("round")), name)
+        number = arguments.get("round")
+        pair, own = session.pair_of(int(number) if str(number).isdecimal() else number, name)
         if own != role:
             return _nothing("nothing to do in this round")
         return method(session, pair, name, task_vars)
 
     def _look(self, arguments, task_vars):
         """Where the host at hand is tested; it fails, before anything is started anywhere, where that can't be told."""
-        asked = {"state": "checked", "port_range": arguments["ports"], "address": arguments.get("address") or "",
+        asked = {"state": "checked", "session": "look", "port_range": arguments["ports"], "address": arguments.get("address") or "",
                  "management": arguments.get("management")}
         if arguments.get("iperf3"):
             asked["iperf3"] = arguments["iperf3"]
         answer = self._execute_module(module_name="trainops.gpu_audit.link_server", module_args=asked, task_vars=task_vars)
         if answer.get("failed"):
             return dict(self._failed(collecting.failure(answer)[1]), kind=answer.get("kind"))
+        others = answer.get("sessions")
+        if others and isinstance(others, list):
+            words = "another test of links (%s) runs on this host: wait until it has ended, or end it with: %s" % (
+                ", ".join(str(other)[:60] for other in others), link_end.by_hand(str(others[0])[:60]))
+            return dict(self._failed(words), kind="busy")
         return {key: answer.get(key) for key in PLACE_KEYS}
 
     # ---------------------------------------------------------- of the group
@@ -87,7 +171,10 @@ class ActionModule(MeasuringAction):
         places = ansible_edge.registered(task_vars, ansible_edge.play_hosts(task_vars), REGISTERED)
         hosts = {name: {key: places[name].get(key) for key in PLACE_KEYS} for name in asked
                  if name in places and places[name].get("address") and not places[name].get("failed")}
-        left_out = {name: collecting.failure(result)[1] for name, result in places.items() if name not in hosts}
+        # What a host answers must not make the session unreadable for all.
+        broken = {name: link_reading.place_problem(place) for name, place in hosts.items()}
+        hosts = {name: place for name, place in hosts.items() if not broken[name]}
+        left_out = {name: broken.get(name) or collecting.failure(result)[1] for name, result in places.items() if name not in hosts}
         taken = {}
         for name, place in hosts.items():
             other = taken.setdefault(place["address"], name)
@@ -161,9 +248,7 @@ class ActionModule(MeasuringAction):
                 "iperf3": session.host(name)["iperf3"], **more}
 
     def _serve(self, session, pair, name, task_vars):
-        pairs = len(session.round(pair["round"] - 1))
-        spread = START_SECONDS * (2 + 2 * pairs // max(1, int(task_vars.get("ansible_forks") or 5)))
-        lifetime = self._longest(session) + spread
+        lifetime = self._lifetime(session, len(session.round(pair["round"] - 1)), task_vars)
         arguments = self._server_arguments(session, name, state="started", lifetime_seconds=lifetime)
         answer = self._asked(session, name, task_vars, "link_server", arguments)
         if answer.get("failed") or not answer.get("port"):
@@ -173,6 +258,10 @@ class ActionModule(MeasuringAction):
             return {"msg": words}
         session.note("server", pair["n"], {"port": answer["port"]})
         return {"msg": "port %d" % answer["port"], "port": answer["port"]}
+
+    def _lifetime(self, session, pairs, task_vars):
+        """Seconds that a server of a round of so many pairs may be needed."""
+        return self._longest(session) + START_SECONDS * (2 + 2 * pairs // max(1, int(task_vars.get("ansible_forks") or 5)))
 
     def _usual(self, session):
         settings = session.settings
@@ -231,16 +320,18 @@ class ActionModule(MeasuringAction):
         except measuring.JobError as error:
             if error.kept:
                 self._lose(session, name, str(error))
+            else:
+                self._clean(note["jid"], task_vars)
+                session.forget("job", pair["n"])
             return self._failed_pair(session, pair, {"kind": "unreachable" if error.kept else "local", "message": "%s: %s" % (name, error)})
         if answer.get("failed") or not isinstance(answer.get("measurement"), dict):
-            return self._failed_pair(session, pair, {"kind": "local", "message": "%s: %s" % (name, collecting.failure(answer)[1])})
-        result = session.keep_pair(pair, answer, note["started"])
-        try:
-            self._poll(note["jid"], task_vars, "cleanup")
-        except measuring.Lost:
-            # A file of some kilobytes stays there.
-            pass
-        return {"msg": (result["error"] or {}).get("message") or "measured"}
+            kept = self._failed_pair(session, pair, {"kind": "local", "message": "%s: %s" % (name, collecting.failure(answer)[1])})
+        else:
+            error = session.keep_pair(pair, answer, note["started"]).get("error")
+            kept = {"msg": str(error.get("message")) if isinstance(error, dict) else "measured"}
+        self._clean(note["jid"], task_vars)
+        session.forget("job", pair["n"])
+        return kept
 
     def _stop(self, session, pair, name, task_vars):
         if "port" not in (session.noted("server", pair["n"]) or {}):

@@ -136,6 +136,20 @@ TABLE = (
     ("how many packets arrived isn't told; what was sent is no measure of it", "未给出实际到达的包数；发送量不能代表它"),
     ("the kernel names no interface for it", "内核没有给出对应的网口"),
     ("{session} is no session of link tests", "{session} 不是链路测试的会话"),
+    (
+        "another test of links ({names}) runs on this host: wait until it has ended, or end it with: {command}",
+        "该主机上正在运行另一次链路测试（{names}）：请等其结束，或用以下命令终止：{command}",
+    ),
+    (
+        "interrupted: what the link test ran here was ended. On its other hosts it ends by itself, until {until} at the latest, or at once with: "
+        "{command}",
+        "已中断：链路测试在该主机上的进程已终止。在其他参测主机上，它最迟到 {until} 自行结束；要立即终止，请执行：{command}",
+    ),
+    (
+        "interrupted: what the link test runs here wasn't ended ({why}) and ends by itself, until {until} at the latest, or at once with: "
+        "{command}",
+        "已中断：链路测试在该主机上的进程未能终止（{why}），最迟到 {until} 自行结束；要立即终止，请执行：{command}",
+    ),
     ("there is no session {session} of link tests", "没有链路测试会话 {session}"),
     ("the session {session} has no round {number}", "会话 {session} 中没有第 {number} 轮"),
     ("the result of this pair can't be read: {why*}", "无法读取该配对的结果：{why}"),

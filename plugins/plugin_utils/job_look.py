@@ -27,15 +27,15 @@ df -Pk "$f" 2>/dev/null | tail -n 1
 def script(jid, folder):
     """What a POSIX shell is given to look for a job whose file lies in `folder`; None for a name that isn't Ansible's."""
     parts = _JID.match(jid)
-    return None if parts is None else " ".join(_SCRIPT.split()) % (*parts.groups(), _quoted(folder))
+    return None if parts is None else " ".join(_SCRIPT.split()) % (*parts.groups(), quoted(folder))
 
 
 def removal(jid, folder):
     """A command that takes away the answer which found no room; None for a name that isn't Ansible's."""
-    return None if _JID.match(jid) is None else "rm -f %s/%s.tmp" % (_quoted(folder), jid)
+    return None if _JID.match(jid) is None else "rm -f %s/%s.tmp" % (quoted(folder), jid)
 
 
-def _quoted(folder):
+def quoted(folder):
     """A folder for a shell, `~` in front left to it."""
     home, rest = _FOLDER.match(folder).groups()
     return (home or "") + (shlex.quote(rest) if rest else "")

@@ -22,6 +22,7 @@ SCHEMA = "trainops.gpu_audit/links/1"
 SUMMARY_SCHEMA = "trainops.gpu_audit/links-summary/1"
 MODULE, TARGET = "link_benchmark", "links"
 _MAX_NOTES = 20
+_MOST_UNFINISHED = 50
 _ID = re.compile(r"\A\d{8}T\d{6}Z-[0-9a-f]{6}\Z")
 
 
@@ -97,6 +98,22 @@ class Session:
         if problem:
             raise ValueError("the session %s can't be read: %s: %s" % (self.id, os.path.basename(path), problem))
         return content
+
+    def forget(self, kind, key):
+        """Take a note away; no error where there is none."""
+        try:
+            os.unlink(self._note_path(kind, key))
+        except OSError:
+            pass
+
+    def jobs_of(self, host):
+        """[(number of a pair, the note of its job)] of the jobs on a host whose files nobody took away yet."""
+        found = []
+        for pair in (each for pairs in self.data["rounds"] for each in pairs if each["client"] == host):
+            note = self.noted("job", pair["n"])
+            if note:
+                found.append((pair["n"], note))
+        return found
 
     def _note_path(self, kind, key):
         return os.path.join(self.folder, ".work", "%s-%s.json" % (kind, run_directory.safe_name(str(key))))
@@ -197,13 +214,28 @@ def begin(output_dir, hosts, left_out, rounds, mode, settings):
     return session
 
 
+def is_id(session):
+    """Whether this is the id of a session."""
+    return isinstance(session, str) and bool(_ID.match(session))
+
+
 def load(output_dir, session):
     """A session that was begun. ValueError for what is none."""
-    if not isinstance(session, str) or not _ID.match(session):
+    if not is_id(session):
         raise ValueError("%r is no session of link tests" % (session,))
     if not os.path.exists(os.path.join(_folder(output_dir, session), "session.json")):
         raise ValueError("there is no session %s of link tests" % session)
     return Session(output_dir, session)
+
+
+def unfinished(output_dir):
+    """The newest sessions that didn't come to their end, in their order: plays that were interrupted or killed, and those that go on now."""
+    folder = os.path.join(output_dir, "measurements", "_links")
+    try:
+        names = sorted(name for name in os.listdir(folder) if _ID.match(name))
+    except OSError:
+        return []
+    return [Session(output_dir, name) for name in names[-_MOST_UNFINISHED:] if os.path.isdir(os.path.join(folder, name, ".work"))]
 
 
 # ------------------------------------------------------------------ the figures

@@ -1,0 +1,167 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The end of a link test that was interrupted: what a host's shell is given, what a later test clears, what the user is told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from ansible_collections.trainops.gpu_audit.plugins.action import link_rounds as action
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import iperf3_run
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, link_end, link_rounds, link_store, measuring, measuring_end, run_directory
+from test_link_store import place
+
+SESSION = "20261130T090000Z-abcdef"
+JID = "j9070603.77"
+NAMES = ["gpu1", "gpu2"]
+# A module that answers when it is told to end, below a wrapper that then writes the job's file, as Ansible's does.
+WRAPPER = "import subprocess, sys; subprocess.run([sys.executable, sys.argv[3]]); open(sys.argv[4], 'w').write('{\"failed\": true}')"
+MODULE = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(0)); open(__file__ + '.runs', 'w'); time.sleep(60)"
+
+
+def test_programs_job_and_file_of_a_session_are_gone_afterwards(tmp_path):
+    (tmp_path / "async_wrapper.py").write_text(WRAPPER)
+    module, file = tmp_path / "AnsiballZ_link_benchmark.py", tmp_path / "a folder" / JID
+    module.write_text(MODULE)
+    file.parent.mkdir()
+    file.write_text('{"started": 1, "finished": 0}')
+    own, other = (subprocess.Popen(["sleep", "60"], env=dict(os.environ, **{iperf3_run.MARK_VARIABLE: name})) for name in (SESSION, "other"))
+    job = subprocess.Popen([sys.executable, str(tmp_path / "async_wrapper.py"), JID.partition(".")[0], "60", str(module), str(file)])
+    try:
+        until = time.monotonic() + 30
+        while not (tmp_path / "AnsiballZ_link_benchmark.py.runs").exists():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        command = link_end.script("link_benchmark", SESSION, JID, str(file.parent))
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0 and not done.stderr
+        assert own.wait(5) == -15 and job.wait(10) == 0 and other.poll() is None
+        assert not file.exists()
+    finally:
+        for process in (own, other, job):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(("session", "jid"), [("x; rm", None), ("", None), (SESSION, "j1'; rm"), (SESSION, "")])
+def test_ids_that_are_none_get_into_no_shell(session, jid):
+    with pytest.raises(ValueError):
+        link_end.script("link_benchmark", session, jid, "~/.ansible_async")
+
+
+def test_when_a_job_has_ended_at_the_latest():
+    note = {"jid": JID, "started": "2026-11-30T09:00:00Z", "seconds": 100}
+    assert "2026-11-30T09:01:40Z" < link_end.ended_by(note) < "2026-11-30T10:00:00Z"
+    assert link_end.ended_by(dict(note, started="x")) == "" and link_end.ended_by(dict(note, seconds=1e17)).startswith("2026-12-01")
+
+
+class Host(action.ActionModule):
+    """The action without Ansible: what it asks of the host is kept, and answered by `answers`."""
+
+    def __init__(self, answers=(), check=False):
+        self.asked, self.answers, self.said = [], dict(answers), []
+        self._task = type("Task", (), {"timeout": 0, "check_mode": check, "args": {}})()
+
+    def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_more):
+        name = module_name.rpartition(".")[2]
+        self.asked.append((name, module_args.get("state") or module_args.get("mode"), module_args.get("session") or module_args.get("jid")))
+        return self.answers.get(name, {})
+
+    def _low_level_execute_command(self, command):
+        self.asked.append(("shell", command))
+        return self.answers.get("shell", {"rc": 0, "stdout": "", "stderr": ""})
+
+    def _async_dir(self):
+        return "~/.ansible_async"
+
+    def _say(self, line):
+        self.said.append(line)
+
+
+@pytest.fixture
+def session(tmp_path):
+    hosts = {name: place(number + 1) for number, name in enumerate(NAMES)}
+    return link_store.begin(str(tmp_path), hosts, {}, link_rounds.rounds(NAMES), "mesh", {"seconds": 2, "ports": "5201-5300"})
+
+
+@pytest.fixture
+def client(session):
+    """The host whose job runs."""
+    pair = session.data["rounds"][0][0]
+    session.note("job", pair["n"], {"jid": JID, "started": run_directory.now(), "seconds": 60})
+    return pair["client"]
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "what the link test ran here was ended"), ("zh", "进程已终止")])
+def test_ctrl_c_ends_the_test_and_says_what_is_left(session, client, language, words):
+    host = Host()
+    host._spoken = language
+    said = host._interrupted_step(session, client, {})
+    assert words in said and "link_server -a 'state=stopped session=%s'" % session.id in said and "UTC" in said
+    assert [asked[0] for asked in host.asked] == ["shell"] and JID in host.asked[0][1]
+    assert session.jobs_of(client) == [] and session.noted("interrupted", "all")
+
+
+def test_a_host_that_can_t_be_told_is_said_so(session, client):
+    host = Host({"shell": {"rc": 255, "stdout": "", "stderr": "no route"}})
+    said = host._interrupted_step(session, client, {})
+    assert "wasn't ended (no route)" in said and len(session.jobs_of(client)) == 1
+    host._spoken = "zh"
+    assert "未能终止（no route）" in host._interrupted_step(session, client, {})
+
+
+def test_every_step_on_a_host_is_watched(session, client, monkeypatch):
+    host, sent = Host(), []
+    monkeypatch.setattr(host, "_step", lambda *_: (_ for _ in ()).throw(measuring_end.Interrupted(2)))
+    monkeypatch.setattr(action.os, "kill", lambda pid, number: sent.append((pid, number)))
+    monkeypatch.setattr(measuring_end.Watch, "tell", lambda _self, line: sent.append(line))
+    assert host._watched_step(session, "fetch", {}, client, {})["failed"] and sent[1] == (os.getpid(), 2)
+    assert host.asked[0][0] == "shell" and "was ended" in sent[0]
+
+
+def test_a_later_test_ends_an_interrupted_one_first_and_once(session, client, tmp_path):
+    session.note("interrupted", "all", {})
+    host = Host({"link_server": {"ended": 2}})
+    host._end_earlier(str(tmp_path), client, {})
+    assert host.asked == [("link_server", "stopped", session.id), ("async_status", "cleanup", JID)]
+    host._end_earlier(str(tmp_path), client, {})
+    assert len(host.asked) == 2
+    looking = Host(check=True)
+    looking._end_earlier(str(tmp_path), client, {})
+    assert looking.asked == []
+
+
+def test_one_that_was_killed_is_left_alone_until_its_job_is_over(session, client, tmp_path):
+    host = Host()
+    host._end_earlier(str(tmp_path), client, {})
+    assert host.asked == []
+    session.note("job", session.data["rounds"][0][0]["n"], {"jid": JID, "started": "2020-01-01T00:00:00Z", "seconds": 60})
+    host._end_earlier(str(tmp_path), client, {})
+    assert host.asked == [("async_status", "cleanup", JID)] and session.jobs_of(client) == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_host_where_another_test_runs_is_refused(language):
+    host = Host({"link_server": dict(place(1), sessions=[SESSION])})
+    host._spoken = language
+    found = host._look({"ports": "5201-5300"}, {})
+    assert found["failed"] and SESSION in found["msg"] and "state=stopped" in found["msg"]
+    assert ("another test of links" in found["msg"]) == (language == "en")
+    assert "failed" not in Host({"link_server": dict(place(1), sessions=[])})._look({"ports": "5201-5300"}, {})
+
+
+@pytest.mark.parametrize("answer", [{"failed": True, "msg": "broken"}, {"measurement": {"send": "x"}}, {"measurement": {"error": "x"}}, {"measurement": 5}])
+def test_the_file_of_a_pair_that_failed_is_taken_away_too(session, client, answer, monkeypatch):
+    host, pair = Host(), session.data["rounds"][0][0]
+    monkeypatch.setattr(measuring, "wait", lambda *_: dict(answer))
+    host._fetch(session, pair, client, {})
+    assert host.asked == [("async_status", "cleanup", JID)] and session.jobs_of(client) == []
+    assert link_store.load(session.output_dir, session.id).pairs()[0][1]["error"]["message"]
+
+
+def test_sentences_have_their_chinese():
+    assert "另一次链路测试" in complaints.say("another test of links (a, b) runs on this host: wait until it has ended, or end it with: x", "zh")
