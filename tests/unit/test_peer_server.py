@@ -285,6 +285,17 @@ def test_a_long_digest_holds_nobody_up(monkeypatch):
     assert found[1] == expected.hexdigest()
 
 
+def test_nothing_is_hashed_on_for_one_that_has_gone(monkeypatch):
+    monkeypatch.setattr(peer_stream, "_MARK_BLOCKS", 1)
+    running = Running()
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sock:
+        sock.sendall(b"HEAD /bytes/1099511627776 HTTP/1.1\r\n" + LINE + b"\r\n")
+        assert soon(lambda: len(running.server._stream._marks) > 2)
+    assert soon(lambda: not running.server._open)
+    assert len(running.server._stream._marks) < 1 << 20
+    running.stop()
+
+
 def test_more_connections_than_it_has_room_for_are_sent_away():
     running = Running(max_connections=2)
     held = [known(running) for _number in range(2)]

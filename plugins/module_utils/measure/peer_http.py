@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import collections
 import json
+import select
 import socket
 import time
 
@@ -82,6 +83,13 @@ class Connection(object):
         self._sock.settimeout(STALLED_SECONDS)
         self._kept = b""
         self._buffer = memoryview(bytearray(0))
+
+    def check(self):
+        """Gone where the client has closed its end."""
+        waiting = select.poll()
+        waiting.register(self._sock, select.POLLRDHUP)
+        if waiting.poll(0):
+            raise Gone("the client doesn't wait any more")
 
     def _receive(self, deadline, limit):
         self._sock.settimeout(max(0.001, deadline - time.monotonic()))

@@ -174,7 +174,8 @@ class Server(object):
     def _bytes(self, connection, request, text):
         size = _number(text, "the number of bytes", 0, MAX_BYTES, int)
         connection.skip_body(request, MAX_BODY_BYTES)
-        connection.send_head(request, 200, "application/octet-stream", size, [("X-Checksum-Sha256", self._stream.digest(size))])
+        digest = self._stream.digest(size, connection.check)
+        connection.send_head(request, 200, "application/octet-stream", size, [("X-Checksum-Sha256", digest)])
         if request.method == "GET":
             sent, blocks = 0, [self._stream.block] * (_SEND_BLOCKS - 1)
             while sent < size:

@@ -35,12 +35,17 @@ class Stream(object):
         at = offset % BLOCK_BYTES
         return self.twice[at:at + min(size, BLOCK_BYTES)]
 
-    def hasher(self, size):
-        """A hash that has taken the first `size` bytes. Costs hashing once up to there, then little."""
+    def hasher(self, size, go_on=None):
+        """A hash that has taken the first `size` bytes. Costs hashing once up to there, then little.
+
+        `go_on()` is called from time to time; it raises where nobody waits for the hash any more.
+        """
         blocks, rest = divmod(size, BLOCK_BYTES)
         needed = blocks // _MARK_BLOCKS
         # One mark at a time: whoever needs none that is still missing doesn't wait for those who do.
         while len(self._marks) <= needed:
+            if go_on is not None:
+                go_on()
             with self._lock:
                 if len(self._marks) <= needed:
                     made = self._marks[-1].copy()
@@ -55,11 +60,11 @@ class Stream(object):
         for _number in range(blocks):
             made.update(self.block)
 
-    def digest(self, size):
-        """SHA-256 (hex) of the first `size` bytes."""
+    def digest(self, size, go_on=None):
+        """SHA-256 (hex) of the first `size` bytes. `go_on`: as of hasher()."""
         found = self._known.get(size)
         if found is None:
-            found = self.hasher(size).hexdigest()
+            found = self.hasher(size, go_on).hexdigest()
             if len(self._known) < 1024:
                 self._known[size] = found
         return found
