@@ -36,6 +36,9 @@ _ANSWERS = {
     "absent.concurrency_not_tried": "answer.concurrency",
     "absent.concurrency_between": "answer.concurrency",
     "absent.transfer_failed": "answer.transfer_failed",
+    "absent.transfer_too_short": "answer.transfer_too_short",
+    "absent.requests_too_few": "answer.requests_too_few",
+    "absent.own_address": "answer.own_address",
     "absent.quick": "answer.quick",
     "absent.too_short": "answer.too_short",
     "absent.scaling_unused": "answer.scaling_unused",
@@ -282,8 +285,11 @@ def _finding(name, check, metric, level, context):
         finding["evidence"] = evidence
     if metric.get("advice"):
         finding["advice"] = messages.text(language, metric["advice"])
-    if context.base_missing and name in SIZING_CHECKS:
-        note = messages.text(language, "advice.base_figures_missing", fields=", ".join(context.base_missing))
+    network = name.startswith("network.")
+    # A network that breaks is mended, not enlarged.
+    if context.base_missing and name in SIZING_CHECKS and not (network and metric.get("advice")):
+        key = "advice.no_upgrade" if network else "advice.base_figures_missing"
+        note = messages.text(language, key, fields=", ".join(context.base_missing))
         unsized = (check.get("advice_unsized") or {}).get(language)
         finding["advice"] = "%s%s%s" % (unsized, "" if language == "zh" else " ", note) if unsized else note
     return _with_waiver(finding, name, context)

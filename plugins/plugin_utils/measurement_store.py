@@ -100,7 +100,8 @@ def select(measurements, facts, now, max_age_seconds):
     Current: the newest per module and target, taken on this machine and these GPUs, at most `max_age_seconds` old; of storage tests also
     older ones with a job that no newer one answers (not run, a quick look, too short, out of memory). Stale: what would
     have been current, with why it isn't: [{"module", "target", "finished", "reason" (age | future | machine | gpus), "age_seconds"}].
-    A failure, and a probe whose command never started, hides no older result that still holds: it is told in that result's `notes`.
+    A failure, and a probe whose command never started, hides no older result that still holds: it is told in that result's `notes` and as
+    its `failed_since` {"finished", "message"}.
     """
     newest, failures, holding = {}, {}, {}
     for measurement in measurements:
@@ -154,14 +155,15 @@ def _failed_with(measurement):
 
 
 def _with_failure(measurement, failure):
-    """The measurement, with a note in its result where a later one failed."""
+    """The measurement, with a note and `failed_since` in its result where a later one failed."""
     result = measurement.get("result")
     if failure is None or _failed_with(measurement) is not None or as_moment(failure["finished"]) <= as_moment(measurement["finished"]):
         return measurement
-    words = _failed_with(failure)
-    note = "a later measurement (%s) failed: %s" % (failure["finished"], run_directory.shorten(str(words), 300))
+    words = run_directory.shorten(str(_failed_with(failure)), 300)
+    note = "a later measurement (%s) failed: %s" % (failure["finished"], words)
     notes = result.get("notes")
-    return dict(measurement, result=dict(result, notes=[*(notes if isinstance(notes, list) else []), note]))
+    since = {"finished": failure["finished"], "message": words}
+    return dict(measurement, result=dict(result, notes=[*(notes if isinstance(notes, list) else []), note], failed_since=since))
 
 
 def _misfit(measurement, facts):

@@ -20,6 +20,24 @@ TABLE = {
         "weren't tried.",
         "最近一次 {module} 在 {best} 并发时延迟达标、{failed} 并发时超限；表单要求的 {wanted} 介于两者之间，未测。",
     ),
+    "absent.requests_too_few": (
+        "The last {module} sent {sent} requests at {count} at once: fewer than its clients, or than the 20 that a 95th percentile takes, "
+        "so that step doesn't count.",
+        "最近一次 {module} 在 {count} 并发时只发送了 {sent} 个请求：少于客户端数，或少于计算 95 分位所需的 20 个，该级不作数。",
+    ),
+    "absent.transfer_too_short": (
+        "No attempt of the last {module} ({direction}) took a second and moved 8 MiB: too little to tell how long the form's data takes. "
+        "{seen}",
+        "最近一次 {module}（{direction}）没有一次尝试持续 1 秒且传输 8 MiB：不足以推断表单数据所需的时间。{seen}",
+    ),
+    "absent.own_address": (
+        "The last {module} went to {address}, an address of this host itself: it says nothing of the network.",
+        "最近一次 {module} 的目标 {address} 是本机地址：不能反映网络。",
+    ),
+    "absent.port_speed": (
+        "No speed is known of {names}: a virtual interface or a port without a link has none, and some drivers don't tell it.",
+        "{names} 的速率未知：虚拟网口或无链路的端口没有速率，部分驱动也不提供。",
+    ),
     "absent.link_by_group": (
         "This link is virtual, faster than 100 Gb/s or its rate isn't known: it is judged beside the other hosts' links.",
         "该链路为虚拟链路、超过 100 Gb/s 或线速未知：与其他主机的链路比较评判。",
@@ -53,7 +71,32 @@ TABLE = {
         "Find out why the transfers fail (the check on failed transfers says it), then measure again.",
         "先查明传输失败的原因（见传输失败检查项），再重新测量。",
     ),
+    "answer.transfer_too_short": (
+        "Move more in each attempt, so that it takes some seconds: a larger measure_network_upload_bytes or measure_network_download_bytes, "
+        "for a download a larger file.",
+        "增大每次尝试的传输量，使其持续数秒：调大 measure_network_upload_bytes 或 measure_network_download_bytes；下载请选用更大的文件。",
+    ),
+    "answer.requests_too_few": (
+        "Send more requests at each step: a larger measure_network_request_count or measure_network_request_duration_seconds, or neither.",
+        "增加每级的请求数：调大 measure_network_request_count 或 measure_network_request_duration_seconds，或两者都不设。",
+    ),
+    "answer.own_address": (
+        "Measure against the real endpoint, or a peer on another host (measure_network_peer).",
+        "请针对真实端点测量，或使用其他主机上的对端（measure_network_peer）。",
+    ),
     # --- findings
+    "finding.transfer_too_short": (
+        "over too soon to say much",
+        "时间过短，仅供参考",
+    ),
+    "finding.own_address": (
+        "measured within this host, without any network",
+        "在本机内部测得，未经过网络",
+    ),
+    "finding.later_failed": (
+        "a later test failed (notes of the measurement)",
+        "之后的一次测试失败（见测量文件的 notes）",
+    ),
     "finding.peer": (
         "measured against the audit's own peer, not the real endpoint",
         "对端为审计自带的服务，并非真实端点",
@@ -67,6 +110,10 @@ TABLE = {
         "the third value of both to twice the bandwidth-delay product and leave autotuning on. Then look at the link itself.",
         "端点较远：单条 TCP 流每个往返最多传一个窗口，而所需速率要求的窗口超过常见缓冲区（两端的 net.ipv4.tcp_rmem 与 tcp_wmem；net.core.rmem_max 与 "
         "wmem_max 限制程序自设的大小）。请使用多流传输，或将两者的第三个值调到带宽时延积的两倍并保持自动调节；之后再检查链路本身。",
+    ),
+    "advice.no_upgrade": (
+        "No upgrade is advised while the form lacks {fields}.",
+        "表单缺少 {fields}，因此不给出升级建议。",
     ),
     "advice.failed_refused": (
         "The endpoint refuses the connection: nobody listens on that port, or a firewall rejects it. Check service, port and address; "

@@ -80,6 +80,11 @@ def format_number(value):
     return ("%.2f" % value).rstrip("0").rstrip(".") if abs(value) < 1000 else "%.0f" % value
 
 
+def _small(value):
+    """A number that would round to 0: 0.00034 -> "0.0003"."""
+    return "%.1g" % value if value >= 0.0001 else "< 0.0001"
+
+
 _TIMES = (("d", " 天", 86400), ("h", " 小时", 3600), ("min", " 分钟", 60), ("s", " 秒", 1))
 
 
@@ -88,6 +93,8 @@ def format_duration(seconds, language="en"):
     side = 1 if language == "zh" else 0
     if not -LARGEST < seconds < LARGEST:
         return str(seconds)
+    if 0 < abs(seconds) < 0.01:
+        return "%.2g %s" % (seconds * 1000, "毫秒" if side else "ms")
     if abs(seconds) < 59.5:
         return format_number(seconds) + (" 秒" if side else " s")
     left, parts = int(round(abs(seconds))), []
@@ -118,7 +125,7 @@ def format_value(value, unit="", language="en"):
     if unit == "fraction":
         return format_fraction(value)
     if unit == "ratio":
-        return format_number(value) + UNITS["ratio"]
+        return (_small(value) if 0 < value < 0.005 else format_number(value)) + UNITS["ratio"]
     suffix = UNITS.get(unit) or ""
     return format_number(value) + (" " + suffix if suffix else "")
 

@@ -30,7 +30,7 @@ HOSTS = {
 FILTER = "table inet lab {\n chain input {\n  type filter hook input priority 0;\n  tcp dport 47800-47899 reject with tcp reset\n }\n}\n"
 HEALTHY = ["n1", "n2", "n3"]
 FILLED_BYTES = 12_500_000 * 2
-SMALL = {"measure_network_upload_bytes": "12 MB", "measure_network_download_bytes": "12 MB", "measure_network_attempts": 2, "measure_network_request_count": 20,
+SMALL = {"measure_network_upload_bytes": "40 MB", "measure_network_download_bytes": "40 MB", "measure_network_attempts": 2, "measure_network_request_count": 20,
          "measure_network_request_concurrency": [1, 10], "measure_network_link_seconds": 2, "gpu_audit_workload": FORM}
 
 

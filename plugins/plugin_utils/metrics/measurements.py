@@ -42,6 +42,11 @@ def _newest(entry):
     return not not_started(entry), text(entry, "finished") or "", text(entry, "target") or ""
 
 
+def failed_since(entry):
+    """What a later test of the same module and target failed with: {"finished", "message"}; an empty map where none did."""
+    return mapping(mapping(entry, "result"), "failed_since")
+
+
 def command_of(entry):
     """The command of a probe as a measurement names it: "python3 train.py (/srv/train)"; "?" where it doesn't."""
     return " ".join((text(entry, "target") or "?").split())[:120]

@@ -236,6 +236,6 @@ def _derive_slow(state, network, problem):
             slow += 1
             told.append({"what": kind + "_up", "value": 0, "source": "sysfs"})
     if unread and not slow:
-        state.unknown(SLOW, "absent.unreadable", field="network: %s" % ", ".join(unread[:4]))
+        state.unknown(SLOW, "absent.port_speed", names=", ".join(unread[:4]))
         return
     state.value(SLOW, slow, told[:8])

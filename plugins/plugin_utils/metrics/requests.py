@@ -7,13 +7,15 @@ from __future__ import annotations
 from ..queueing import capacity, planned_rate
 from .measurements import SILENT, find_measurement, find_optional
 from .registry import amount, define, flag, maps, text
-from .transfer import FAILED_ADVICE, commonest, failures_told, note_peer, source_of
+from .transfer import FAILED_ADVICE, commonest, failures_told, note_test, source_of, to_itself
 
 MODULE = "request_benchmark"
 RATIO, WITHIN = "network.concurrency_ratio", "network.concurrency_within_latency"
 P99, ERRORS = "network.request_p99_seconds", "network.request_error_fraction"
 # More failed requests than this and a step doesn't hold a latency, however fast the others were.
 MAX_ERROR_FRACTION = 0.01
+# Of fewer requests than this the 95th percentile is their slowest, and no percentile.
+FEWEST_REQUESTS = 20
 
 define(
     RATIO,
@@ -66,15 +68,33 @@ def derive(state):
                 state.not_applicable(name, SILENT)
         else:
             derive_one(state, entry, steps_of(entry["result"]))
-            note_peer(state, name, entry)
+            note_test(state, name, entry)
 
 
 def steps_of(result):
-    """The steps of a test by rising concurrency; those without a concurrency, or that sent nothing, are left out. A result without steps is
-    one step.
+    """The steps of a test by rising concurrency; those without a concurrency, or with too few requests to tell, are left out. A result
+    without steps is one step.
     """
+    return [step for step in _tried(result) if not too_few(step)]
+
+
+def _tried(result):
     steps = maps(result, "steps") or [result]
     return sorted((step for step in steps if amount(step, "concurrency") and amount(step, "requests") != 0), key=lambda step: step["concurrency"])
+
+
+def too_few(step):
+    """Whether a step sent fewer requests than it has clients, or than a percentile takes; not where it was stopped because of what it saw."""
+    requests = amount(step, "requests")
+    if requests is None or text(step, "stopped") in ("errors", "queue"):
+        return False
+    return requests < max(FEWEST_REQUESTS, step["concurrency"])
+
+
+def _left_out(result, wanted):
+    """The lowest step at or above a concurrency, else the highest, that too_few() leaves out; None where there is none."""
+    few = [step for step in _tried(result) if too_few(step)]
+    return _at(few, wanted) or (few[-1] if few else None)
 
 
 def error_fraction(step):
@@ -126,15 +146,17 @@ def _at(steps, wanted):
     return next((step for step in steps if step["concurrency"] >= wanted), None)
 
 
-def _evidence(steps, source):
-    """What the given steps showed: failed requests where they count, the latency."""
+def _evidence(steps, source, latency=None):
+    """What the given steps showed: failed requests where they count, else the latency and what is acceptable of it."""
     told = []
     for step in steps:
         count, p95, failed = step["concurrency"], amount(step, "latency_p95_seconds"), error_fraction(step) or 0
         if failed > MAX_ERROR_FRACTION:
             told.append({"what": "failed at %g" % count, "value": failed, "source": source})
-        if p95 is not None:
+        if p95 is not None and (failed <= MAX_ERROR_FRACTION or latency and p95 > latency):
             told.append({"what": "p95 at %g" % count, "value": p95, "source": source})
+            if latency:
+                told.append({"what": "latency_seconds", "value": latency, "source": "workload form"})
         if text(step, "stopped") == "queue" or flag(step, "queue_grows"):
             told.append({"what": "queue at %g" % count, "value": amount(step, "arrival_rate_per_second"), "source": source})
     return told
@@ -153,7 +175,11 @@ def _derive_within(state, entry, steps):
         return
     found = _knee(steps, latency) if steps else None
     if found is None:
-        _unusable(state, WITHIN, steps)
+        if not steps and _tried(entry["result"]):
+            # The ratio says how few requests there were.
+            state.not_applicable(WITHIN, SILENT)
+        else:
+            _unusable(state, WITHIN, steps)
         return
     best, failed = found
     state.value(WITHIN, best, _evidence([failed] if failed else steps[-1:], source_of(entry)))
@@ -165,7 +191,17 @@ def _derive_ratio(state, entry, steps):
     if fields:
         state.unknown(RATIO, "absent.form", fields=", ".join(fields))
         return
+    own = to_itself(state, entry) if flag(entry["result"], "stand_in") else None
+    if own:
+        # A service may be asked on its own host; the audit's own server there is neither service nor network.
+        state.unknown(RATIO, "absent.own_address", module=MODULE, address=own)
+        return
+    few = _left_out(entry["result"], wanted)
     found = _knee(steps, latency) if steps else None
+    if few and (not steps or found and found[1] is None and found[0] < wanted and few["concurrency"] > found[0]):
+        count, sent = few["concurrency"], amount(few, "requests")
+        state.unknown(RATIO, "absent.requests_too_few", module=MODULE, count="%g" % count, sent="%g" % sent)
+        return
     if found is None:
         _unusable(state, RATIO, steps)
         return
@@ -182,8 +218,7 @@ def _derive_ratio(state, entry, steps):
         [
             {"what": "concurrency_within", "value": best, "source": source_of(entry)},
             {"what": "concurrency_wanted", "value": wanted, "source": "workload form"},
-            *_evidence(told, source_of(entry)),
-            {"what": "latency_seconds", "value": latency, "source": "workload form"},
+            *_evidence(told, source_of(entry), latency),
         ],
     )
     if best < wanted:
@@ -223,6 +258,9 @@ def _derive_p99(state, entry, steps):
         state.not_applicable(P99, SILENT)
         return
     step = _at(steps, wanted)
+    if step is None and _left_out(entry["result"], wanted):
+        state.not_applicable(P99, SILENT)
+        return
     if step is None:
         best = steps[-1]["concurrency"] if steps else 0
         state.unknown(P99, "absent.concurrency_not_tried", module=MODULE, best="%g" % best, wanted="%g" % wanted)

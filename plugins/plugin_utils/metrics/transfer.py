@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from .measurements import SILENT, find_measurement, find_optional
+import ipaddress
+
+from .measurements import SILENT, failed_since, find_measurement, find_optional
 from .registry import amount, define, flag, mapping, maps, text
 
 MODULE = "transfer_benchmark"
@@ -87,6 +89,10 @@ FAILED_ADVICE = {
     "checksum": "advice.failed_checksum",
 }
 _KINDS_TOLD = 3
+# An attempt that was over sooner, or moved less, says little of a transfer that takes hours: buffers and the start of TCP are most of it.
+SHORTEST_SECONDS, LEAST_BYTES = 1, 8 * 2**20
+# A slow line moves few bytes in all its time; a fast one moves many in less than a second.
+_LONG_SECONDS, _MANY_BYTES = 10, 2**30
 
 
 def derive(state):
@@ -112,17 +118,65 @@ def going(direction):
     return fits
 
 
-def source_of(entry):
+def source_of(entry, label=""):
     """Where evidence comes from: module, moment, and what a reader must know of the test."""
+    peer = " (peer)" if _by_peer(entry) else ""
+    return "%s %s%s%s" % (text(entry, "module") or "?", text(entry, "finished") or "?", " (%s)" % label if label else "", peer)
+
+
+def _by_peer(entry):
     result = mapping(entry, "result")
-    label = " (peer)" if text(result, "storage") == "peer" or flag(result, "stand_in") else ""
-    return "%s %s%s" % (text(entry, "module") or "?", text(entry, "finished") or "?", label)
+    return text(result, "storage") == "peer" or flag(result, "stand_in")
 
 
-def note_peer(state, name, entry):
-    """Says of a figure that passes that it was measured against the built-in peer and not the owner's own endpoint."""
-    if name in state.values and source_of(entry).endswith("(peer)"):
-        state.values[name]["note"] = "finding.peer"
+def to_itself(state, entry):
+    """The address that a test went to where it is one of the host's own, so that no network took part; None for any other, and where a
+    proxy answered.
+    """
+    result = mapping(entry, "result")
+    address = text(result, "address")
+    if not address or result.get("proxy"):
+        return None
+    own = {text(mapping(link, "result"), "address") for link in maps(state.document, "measurements") if link.get("module") == "link_benchmark"}
+    for written in (address, address.rpartition(":")[0]):
+        bare = written.strip("[]").partition("%")[0]
+        try:
+            found = ipaddress.ip_address(bare)
+        except ValueError:
+            continue
+        found = getattr(found, "ipv4_mapped", None) or found
+        return bare if found.is_loopback or str(found) in own else None
+    return None
+
+
+def note_test(state, name, entry, *more):
+    """Says of a figure that passes what its reader must know of the test: against the audit's own peer and not the owner's endpoint, within
+    the host, older than one that failed.
+    """
+    known = (("finding.peer", _by_peer(entry)), ("finding.own_address", to_itself(state, entry)), ("finding.later_failed", failed_since(entry)))
+    notes = [*more, *(key for key, holds in known if holds)]
+    if notes and name in state.values:
+        state.values[name]["note"] = notes
+
+
+def too_short(result, wanted=None):
+    """Whether every attempt that got through was over too soon, or moved too little, to tell how long `wanted` bytes take; not where nobody
+    knows what they moved.
+    """
+    moved = [(amount(attempt, "seconds"), amount(attempt, "bytes")) for attempt in maps(result, "attempts") if not attempt.get("error")]
+    known = [(seconds, size) for seconds, size in moved if seconds is not None and size is not None]
+    return bool(known) and not any(_enough(seconds, size, wanted) for seconds, size in known)
+
+
+def _enough(seconds, size, wanted):
+    if seconds >= _LONG_SECONDS or size >= (min(wanted, _MANY_BYTES) if wanted else _MANY_BYTES):
+        return True
+    return seconds >= SHORTEST_SECONDS and size >= LEAST_BYTES
+
+
+def _tentative(state, name, direction):
+    """Makes a figure of a test that was over too soon a hint and no answer."""
+    state.values[name]["tentative"] = {"reason": "absent.transfer_too_short", "params": {"module": MODULE, "direction": direction}}
 
 
 def _speed(result):
@@ -136,21 +190,27 @@ def _derive_speed(state, direction):
     entry = find_measurement(state, name, MODULE, going(direction))
     if entry is None:
         return
-    result, source = entry["result"], source_of(entry)
+    result = entry["result"]
+    short, own = too_short(result), to_itself(state, entry)
+    source = source_of(entry, "too short" if short else "")
     speed = _speed(result)
-    if speed is not None:
+    if speed is not None and own:
+        state.unknown(name, "absent.own_address", module=MODULE, address=own)
+    elif speed is not None:
         evidence = [{"what": direction + "_bytes_per_second", "value": speed, "source": source}]
         peak = amount(result, "peak_bytes_per_second")
         if peak is not None:
             evidence.append({"what": "peak_bytes_per_second", "value": peak, "source": source})
         state.value(name, speed, evidence)
-        note_peer(state, name, entry)
-        return
-    tries = _tries(result)
-    if tries and tries["failed"] == tries["all"]:
-        state.unknown(name, "absent.transfer_failed", module=MODULE, direction=direction, error=_first_error(tries))
+        if short:
+            _tentative(state, name, direction)
+        note_test(state, name, entry, *(["finding.transfer_too_short"] if short else ()))
     else:
-        state.unknown(name, "absent.measurement_incomplete", module=MODULE, field="bytes_per_second")
+        tries = _tries(result)
+        if tries and tries["failed"] == tries["all"]:
+            state.unknown(name, "absent.transfer_failed", module=MODULE, direction=direction, error=_first_error(tries))
+        else:
+            state.unknown(name, "absent.measurement_incomplete", module=MODULE, field="bytes_per_second")
 
 
 def _derive_ratio(state, direction):
@@ -169,9 +229,16 @@ def _derive_ratio(state, direction):
         return
     entry = find_optional(state, MODULE, going(direction))
     speed, size, allowed = state.get(speed_name), form[size_field], form[allowed_field] * unit
-    source = source_of(entry)
-    evidence = [
-        {"what": direction + "_bytes_per_second", "value": speed, "source": source},
+    short = too_short(entry["result"], size)
+    source = source_of(entry, "too short" if short else "")
+    evidence = [{"what": direction + "_bytes_per_second", "value": speed, "source": source}]
+    if short:
+        # What a moment says of days is nothing to tell anybody.
+        state.value(name, allowed * speed / size, evidence)
+        _tentative(state, name, direction)
+        note_test(state, name, entry, "finding.transfer_too_short")
+        return
+    evidence += [
         {"what": size_field, "value": size, "source": "workload form"},
         {"what": "transfer_seconds", "value": size / speed, "source": "%s / bytes_per_second" % size_field},
         {"what": "allowed_seconds", "value": allowed, "source": "workload form"},
@@ -185,7 +252,7 @@ def _derive_ratio(state, direction):
     state.value(name, allowed * speed / size, evidence)
     if window:
         state.values[name]["advice"] = "advice.transfer_window"
-    note_peer(state, name, entry)
+    note_test(state, name, entry)
 
 
 def _window(result, needed):
@@ -252,12 +319,13 @@ def failures_told(what, kinds, words, source):
 
 
 def _derive_failures(state):
-    found = []
+    found, told = [], []
     for direction in DIRECTIONS:
         entry = find_optional(state, MODULE, going(direction))
         tries = _tries(entry["result"], mapping(entry, "options").get("checksum")) if entry else None
         if tries:
             found.append((tries["failed"] / tries["all"], direction, tries, source_of(entry)))
+            told.append(entry)
     if not found:
         # Nobody measured, or a tool of one's own that counts no attempts: nothing to say, and the speed has its own check.
         state.not_applicable(FAILURES, SILENT)
@@ -269,6 +337,8 @@ def _derive_failures(state):
             evidence.append({"what": direction + "_tries", "value": "%g / %g" % (tries["failed"], tries["all"]), "source": source})
             evidence += failures_told(direction, tries["kinds"], tries["words"], source)
     state.value(FAILURES, found[0][0], evidence)
+    if any(failed_since(entry) for entry in told):
+        state.values[FAILURES]["note"] = "finding.later_failed"
     kind = next(iter(commonest(found[0][2]["kinds"])), None)
     if kind in FAILED_ADVICE:
         state.values[FAILURES]["advice"] = FAILED_ADVICE[kind]
@@ -278,7 +348,7 @@ def _derive_distribution(state):
     entry = find_optional(state, MODULE, going("download"))
     result = mapping(entry, "result") if entry else {}
     together, alone, hosts = _speed(result), amount(result, "alone_bytes_per_second"), amount(result, "hosts_at_once") or 1
-    if not together or not alone or alone < 1 or hosts < 2:
+    if not together or not alone or alone < 1 or hosts < 2 or to_itself(state, entry):
         state.not_applicable(DISTRIBUTION, SILENT)
         return
     state.value(
