@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import http.client
 import json
 import os
 import pathlib
@@ -157,7 +158,7 @@ def test_a_download_from_nginx(nginx):
 
 @pytest.mark.parametrize("path, direction, kind, words", [
     ("none.bin", "download", "http_4xx", "HTTP 404 Not Found"), ("closed/x", "download", "http_4xx", "HTTP 403 Forbidden"),
-    ("small/", "upload", "http_4xx", "HTTP 413 Request Entity Too Large"), ("slow/", "upload", "http_4xx", "HTTP 405 Not Allowed")])
+    ("small/", "upload", "http_4xx", "HTTP 413 %s" % http.client.responses[413]), ("slow/", "upload", "http_4xx", "HTTP 405 Method Not Allowed")])
 def test_what_nginx_refuses(nginx, path, direction, kind, words):
     _files, url = nginx
     result = run(url + path, direction, bytes=MEGABYTE, retries=2)
@@ -200,8 +201,11 @@ def test_presigned_urls_of_object_storage(moto):
     assert down["bytes"] == 10 * MEGABYTE and down["checksum"] == {"algorithm": "md5", "verified": True, "how": "ETag"}
     assert run(signed("GET", "a.bin"), "download", streams=2)["bytes"] == 5 * MEGABYTE
     missing = run(signed("GET", "none"), "download")
-    assert missing["attempts"][0]["error"] == {"kind": "http_4xx", "message": "HTTP 404 NOT FOUND (NoSuchKey)"}
-    assert run(signed("PUT", "a.bin"), "upload", bytes=MEGABYTE, delete_urls=[signed("DELETE", "a.bin")])["attempts_failed"] == 0
+    assert missing["attempts"][0]["error"] == {"kind": "http_4xx", "message": "HTTP 404 Not Found (NoSuchKey)"}
+    for known in ({}, {"read_url": signed("GET", "a.bin")}):
+        with pytest.raises(transfer.Refused):
+            run(signed("PUT", "a.bin"), "upload", bytes=MEGABYTE, **known)
+    assert run(signed("PUT", "a.bin"), "upload", bytes=MEGABYTE, overwrite=True, delete_urls=[signed("DELETE", "a.bin")])["attempts_failed"] == 0
     assert run(signed("GET", "a.bin"), "download")["attempts"][0]["status"] is None
     for document in (result, down, missing):
         assert "Amz" not in json.dumps(document) and KEYS["access_key"] not in json.dumps(document)
