@@ -128,6 +128,13 @@ def requests(steps=None, knee=50, slo=2, **changed):
     return measurement("request_benchmark", result["endpoint"], dict(result, **changed), {})
 
 
+def together(rate, start_at, hosts, **changed):
+    """A download at `rate` of a run in which so many hosts were told to begin at `start_at` (None: not told)."""
+    entry = transfer("download", [attempt(rate)], hosts_at_once=hosts, **changed)
+    entry["options"].update({"hosts_at_once": hosts}, **({"start_at": start_at} if start_at is not None else {}))
+    return entry
+
+
 def measurement(module, target, result, options):
     return {
         "schema": "trainops.gpu_audit/measurement/1",
@@ -143,7 +150,7 @@ def measurement(module, target, result, options):
     }
 
 
-def links(names, rates, broken=(), line=1e9, kind="physical", mode="auto"):
+def links(names, rates, broken=(), line=1e9, kind="physical", mode="auto", session="20261130T091000Z-abc123", finished=FINISHED):
     """{host: its link_benchmark measurement} of a group. rates: {host: share of what the link can carry} of the hosts that aren't at 0.94;
     broken: pairs (frozensets of two names) that gave no figure.
     """
@@ -169,7 +176,8 @@ def links(names, rates, broken=(), line=1e9, kind="physical", mode="auto"):
     data = {"hosts": hosts, "rounds": link_rounds.rounds(names, mode)}
     results = link_store.host_results(data, pairs, {name: {"rx_errors": 0} for name in names})
     return {
-        name: measurement("link_benchmark", "links", result, {"session": "20261130T091000Z-abc123"}) for name, result in results.items()
+        name: dict(measurement("link_benchmark", "links", result, {"session": session}), finished=finished)
+        for name, result in results.items()
     }
 
 

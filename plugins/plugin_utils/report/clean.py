@@ -38,6 +38,16 @@ def display(value, limit=TEXT_LIMIT):
     return text + mark
 
 
+def brief(value, limit):
+    """A sentence on one line, every odd character spelt out; a longer one ends at a word in "…", for readers and not to tell two apart."""
+    text = " ".join(("" if value is None else str(value))[: 8 * limit].split())
+    if len(text) > limit:
+        text = text[:limit]
+        # Chinese has no blanks: there the limit itself is the end.
+        text = (text.rpartition(" ")[0] if text.rfind(" ") > limit // 2 else text).rstrip(" ,;:.，；：。") + "…"
+    return display(text)
+
+
 def natural(name):
     """Sorts gpu9 before gpu10."""
     return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in re.split(r"(\d{1,15})", name) if part]

@@ -12,16 +12,21 @@ from __future__ import annotations
 import bisect
 import collections
 
-from ..link_judging import CERTAINLY_SLOW, upper_median
-from . import charts, closing
-from .clean import display, for_html, natural
+from ..link_judging import CERTAINLY_SLOW
+from ..metrics.measurements import with_results
+from . import charts, network_together
+from .clean import brief, display, for_html, natural
 from .figures import human
 from .measured_charts import moment
-from .network_record import LINKS, TRANSFER, amount, bits, count, joined, maps, rate_of, share_words
+from .network_record import LINKS, amount, bits, joined, maps, share_words
 
 # Up to so many hosts stand against each other; up to so many with the figure in sight, and so many with the rate too.
 MOST_HOSTS, MOST_READABLE, MOST_WITH_RATE = 64, 16, 4
 MOST_LISTED, MOST_NAMED, MOST_FAILED = 20, 5, 5
+# Of an error so many characters stand in the list of failed pairs, in a cell fewer.
+MOST_WORDS, MOST_IN_CELL = 240, 100
+# So many tests stand in words, the first of them as maps too.
+MOST_TESTS, MOST_MAPS = 12, 4
 # From these shares of what it should be on, a pair has the next lighter shade.
 EDGES = (0.3, 0.5, 0.7, 0.9)
 # Where a report's policy doesn't judge links: what the role's policy has.
@@ -32,35 +37,75 @@ _METRICS = {
 }
 _FASTEST = 1e14
 _MOST_PAIRS = 4096
+_MOST_OF_A_HOST = 64
+
+# What stands for a pair without a test.
+_BLANK = {None: "map_untested", "newer": "map_newer"}
 
 Cell = collections.namedtuple("Cell", "rate share retransmits error")
 
 
 class FleetLinks:
-    """The link tests of one fleet, filled a host at a time: `add(index, host entry, host document or None)`; `html()` once."""
+    """The link tests of one fleet, filled a host at a time: `add(index, host entry, host document or None)`; `html()` once.
+
+    Each test stands by itself: a percentage of one test's median says nothing of a host that another test measured.
+    """
 
     def __init__(self, view):
         self.view = view
-        self.index = {}
+        self.index, self.tests, self.lines, self.together = {}, {}, {}, network_together.Together()
         for number, host in enumerate(view.report["hosts"]):
             self.index.setdefault(host.get("name"), number)
-        self.results, self.seen, self.together, self.times, self.sessions = {}, {}, [], [], set()
 
     def add(self, index, host, document):
         """Takes in what a host's document holds."""
-        download = closing.newest(
-            document, TRANSFER, lambda result: result.get("direction") == "download" and count(result, "hosts_at_once") > 1
-        )
-        if download is not None and rate_of(download) is not None:
-            self.together.append((rate_of(download), index, count(download["result"], "hosts_at_once")))
-        measurement = closing.newest(document, LINKS)
-        if measurement is None:
-            return
+        self.together.add(index, document)
+        for measurement in with_results(document if isinstance(document, dict) else {}, LINKS)[:_MOST_OF_A_HOST]:
+            options = measurement.get("options") if isinstance(measurement.get("options"), dict) else {}
+            session = str(options.get("session"))
+            if session not in self.tests:
+                self.tests[session] = LinkTest(self.view, self.index, self.lines)
+            self.tests[session].add(index, host, measurement)
+            self.lines.setdefault(index, _own_line(measurement["result"]))
+
+    def html(self):
+        """The section's content; "" where no link was tested and no data moved to several hosts at once."""
+        lines = self.together.lines(self.view)
+        said = "".join(_line(kind, text, _name(self.view, index)) for kind, text, index in lines)
+        return (f'<ul class="found">{said}</ul>' if said else "") + self._tests()
+
+    def _tests(self):
+        """Each test that still holds: that of the most hosts first, the newest of equals."""
+        tests = sorted(self.tests.values(), key=lambda test: test.finished, reverse=True)
+        failing = set()
+        for test in tests:
+            test.failed_since = frozenset(failing)
+            failing |= test.failing()
+        # A test whose hosts all failed a newer one says nothing of now.
+        tests = sorted((test for test in tests if set(test.results) - test.failed_since), key=lambda test: -len(test.hosts()))
+        parts = [test.html(at < MOST_MAPS, len(tests) > 1) for at, test in enumerate(tests[:MOST_TESTS])]
+        left = len(tests) - MOST_TESTS
+        return "".join(parts) + (f'<p class="quiet">{for_html(self.view.text("map_tests_more", n=left))}</p>' if left > 0 else "")
+
+
+class LinkTest:
+    """One test of links between hosts, filled a host at a time: `add(index, host entry, measurement)`; `html()` once.
+
+    `index`: {name: number of a host}; `lines`: {number of a host that any test measured: its _own_line()}.
+    `failed_since`: the hosts of which a newer test got nothing.
+    """
+
+    def __init__(self, view, index, lines):
+        self.view, self.index, self.lines = view, index, lines
+        self.results, self.seen, self.finished, self.failed_since = {}, {}, "", frozenset()
+
+    def add(self, index, host, measurement):
+        """Takes in a host's measurement; of several of one host the first is its own."""
         result = measurement["result"]
-        self.results[index] = dict({key: value for key, value in result.items() if key != "pairs"}, slow=_is_slow(self.view, host, result))
-        self.times.append(str(measurement.get("finished")))
-        options = measurement.get("options") if isinstance(measurement.get("options"), dict) else {}
-        self.sessions.add(str(options.get("session")))
+        if index not in self.results:
+            kept = {key: value for key, value in result.items() if key != "pairs"}
+            self.results[index] = dict(kept, slow=_is_slow(self.view, host, result))
+        self.finished = max(self.finished, str(measurement.get("finished")))
         for peer, sends, receives, pair in pairs_of(result):
             other = self.index.get(peer)
             if other is None or other == index:
@@ -77,22 +122,26 @@ class FleetLinks:
             retransmits = amount(pair, "retransmits") if own else None
             self.seen[sender, receiver] = (rank, rate, retransmits, _error(pair))
 
-    def html(self):
-        """The section's content; "" where no link was tested and no data moved to several hosts at once."""
-        parts = [self._together()]
-        if self.seen or self.results:
-            parts += [self._words(), self._map() if len(self._hosts()) <= MOST_HOSTS else self._spread(), self._list()]
-        return "".join(part for part in parts if part)
+    def failing(self):
+        """The hosts of which no pair gave a figure."""
+        named = {index for pair in self.seen for index in pair}
+        return named - {index for pair, known in self.seen.items() if known[1] is not None for index in pair}
+
+    def html(self, is_drawn, has_title):
+        """The test in words; where `is_drawn` as a map too; under a title where there are others."""
+        title = f"<h4>{for_html(self._title())}</h4>" if has_title else ""
+        taken = f'<p class="quiet">{self._taken(has_title)}</p>'
+        return title + self._words() + taken + ((self._map() if len(self.hosts()) <= MOST_HOSTS else self._spread()) + self._list()) * is_drawn
 
     # ------------------------------------------------------------------ words
 
-    def _hosts(self):
+    def hosts(self):
         """The hosts that any pair names, by name."""
-        found = set(self.results).union(*self.seen) if self.seen else set(self.results)
+        found = set(self.results).union(*self.seen)
         return sorted(found, key=lambda index: (natural(self.view.names[index]), index))
 
-    def _name(self, index):
-        return f'<a href="#h{index}">{for_html(self.view.names[index])}</a>'
+    def _title(self):
+        return joined(self.view, [self.view.text("map_test", n=len(self.hosts())), moment(self.view, {"finished": self.finished})])
 
     def _figure(self, index):
         """receives 95 Mbit/s; 9.5 % of the line rate of 1 Gbit/s"""
@@ -102,31 +151,26 @@ class FleetLinks:
         return joined(self.view, [shown, share_words(self.view, dict(result, undecided_with=None))])
 
     def _words(self):
-        """Who is slow and who isn't, which pairs failed, and when and how it was tested."""
+        """Who is slow and who isn't, and which pairs failed."""
         view, said = self.view, []
         undecided = self._undecided()
-        doubtful = {index for pair in undecided for index in pair}
+        doubtful = self.failed_since.union(*undecided)
         slow = sorted((index for index, result in self.results.items() if result["slow"] and index not in doubtful), key=self._rank)
         for index in slow[:MOST_NAMED]:
-            said.append(self._line("fail", view.text("map_slow", figure=self._figure(index)), self._name(index)))
+            said.append(_line("fail", view.text("map_slow", figure=self._figure(index)), _name(self.view, index)))
         if len(slow) > MOST_NAMED:
-            said.append(self._line("fail", view.text("map_slow_more", n=len(slow) - MOST_NAMED)))
+            said.append(_line("fail", view.text("map_slow_more", n=len(slow) - MOST_NAMED)))
         if slow:
-            said.append(self._line("", view.text("map_partners", n=len(slow))))
+            said.append(_line("", view.text("map_partners", n=len(slow))))
         for one, other in undecided[:MOST_NAMED]:
-            names = view.text("map_and", one=self._name(one), other=self._name(other))
-            said.append(self._line("unknown", view.text("map_undecided"), names))
+            names = view.text("map_and", one=_name(self.view, one), other=_name(self.view, other))
+            said.append(_line("unknown", view.text("map_undecided"), names))
         judged = [index for index, result in self.results.items() if result["slow"] is not None and index not in doubtful]
         if judged and not slow:
             slowest = min(judged, key=self._rank)
-            said.append(self._line("pass", view.text("map_fine", figure=self._figure(slowest)), self._name(slowest)))
+            said.append(_line("pass", view.text("map_fine", figure=self._figure(slowest)), _name(self.view, slowest)))
         said += self._failures()
-        return f'<ul class="found">{"".join(said)}</ul><p class="quiet">{self._taken()}</p>'
-
-    def _line(self, kind, text, name=""):
-        """A sentence with its mark; `name` is HTML and stands before the text."""
-        mark = f'<span class="m {kind}" aria-hidden="true"></span>' if kind else ""
-        return f"<li>{mark}{'<b>' + name + '</b> ' if name else ''}{for_html(text, 600)}</li>"
+        return f'<ul class="found">{"".join(said)}</ul>'
 
     def _rank(self, index):
         """Slowest first, by what a host is judged by."""
@@ -149,62 +193,47 @@ class FleetLinks:
         return sorted(found)
 
     def _failures(self):
-        failed = {}
+        view, failed = self.view, {}
         for (sender, receiver), (_rank, rate, _retransmits, error) in sorted(self.seen.items()):
             if error or rate is None:
                 failed.setdefault((min(sender, receiver), max(sender, receiver)), error or "?")
         shown = [
-            self._line(
-                "fail", self.view.text("map_failed", words=words), self.view.text("map_pair", one=self._name(one), other=self._name(other))
-            )
+            _line("fail", view.text("map_failed", words=words), view.text("map_pair", one=_name(view, one), other=_name(view, other)))
             for (one, other), words in list(failed.items())[:MOST_FAILED]
         ]
         left = len(failed) - MOST_FAILED
-        return shown + ([self._line("", self.view.text("map_failed_more", n=left))] if left > 0 else [])
+        return shown + ([_line("", view.text("map_failed_more", n=left))] if left > 0 else [])
 
-    def _taken(self):
+    def _taken(self, has_title):
         pairs = {(min(pair), max(pair)) for pair in self.seen}
-        said = [self.view.text("map_taken", hosts=len(self._hosts()), n=len(pairs))]
-        if len(self.sessions) > 1:
-            said.append(self.view.text("map_sessions", n=len(self.sessions)))
-        said.append(moment(self.view, {"finished": max(self.times)} if self.times else None))
+        said = [self.view.text("map_taken", hosts=len(self.hosts()), n=len(pairs))]
+        said.append("" if has_title else moment(self.view, {"finished": self.finished}))
         return for_html(joined(self.view, said), 300)
-
-    def _together(self):
-        """Who was slowest where one source served several hosts at once."""
-        if len(self.together) < 2:
-            return ""
-        rate, index, _hosts = min(self.together)
-        middle = upper_median(entry[0] for entry in self.together)
-        text = self.view.text(
-            "map_together",
-            n=len(self.together),
-            rate=human(rate, "bytes_per_second", self.view.language),
-            middle=human(middle, "bytes_per_second", self.view.language),
-        )
-        kind = "warn" if rate < CERTAINLY_SLOW * middle else "pass"
-        return f'<ul class="found">{self._line(kind, text, self._name(index))}</ul>'
 
     # -------------------------------------------------------------------- map
 
     def _cell(self, sender, receiver):
-        """The Cell of a direction, None where it wasn't tested."""
+        """The Cell of a direction, "self" of a host with itself, None where it wasn't tested, "newer" where only newer tests are known."""
+        if sender == receiver:
+            return "self"
         known = self.seen.get((sender, receiver))
         if known is None:
-            return None
+            # Either host's list would hold the pair: both hosts' lists are of other tests.
+            return "newer" if self._is_elsewhere(sender) and self._is_elsewhere(receiver) else None
         _rank, rate, retransmits, error = known
-        return Cell(rate, share(rate, self.results.get(sender), self.results.get(receiver)), retransmits, error)
+        ends = [self.results.get(index) or self.lines.get(index) for index in (sender, receiver)]
+        return Cell(rate, share(rate, *ends), retransmits, error)
+
+    def _is_elsewhere(self, index):
+        return index in self.lines and index not in self.results
 
     def _map(self):
-        hosts = self._hosts()
+        hosts = self.hosts()
         if len(hosts) < 2:
             return ""
         doubtful = {index for pair in self._undecided() for index in pair}
         slow = {index for index in hosts if (self.results.get(index) or {}).get("slow")} - doubtful
-        rows = [
-            (self._name(sender), sender in slow, ["self" if sender == receiver else self._cell(sender, receiver) for receiver in hosts])
-            for sender in hosts
-        ]
+        rows = [(_name(self.view, sender), sender in slow, [self._cell(sender, receiver) for receiver in hosts]) for sender in hosts]
         heads = [(self.view.names[index], index in slow) for index in hosts]
         return grid(self.view, self.view.text("map_caption"), self.view.text("map_corner"), heads, rows, self._scales())
 
@@ -241,7 +270,7 @@ class FleetLinks:
             rates = [amount(result, way + "_bytes_per_second") for way in ("send", "receive")]
             rows.append(
                 [
-                    ("link", self._name(index)),
+                    ("link", _name(self.view, index)),
                     *(("num", bits(rate) if rate is not None else "–") for rate in rates),
                     ("", share_words(view, result)),
                     ("num", human(amount(result, "retransmits"), "", view.language)),
@@ -255,6 +284,16 @@ class FleetLinks:
         return table(view, title, heads, rows, is_open=len(hosts) > MOST_HOSTS)
 
 
+def _name(view, index):
+    return f'<a href="#h{index}">{for_html(view.names[index])}</a>'
+
+
+def _line(kind, text, name=""):
+    """A sentence with its mark; `name` is HTML and stands before the text."""
+    mark = f'<span class="m {kind}" aria-hidden="true"></span>' if kind else ""
+    return f"<li>{mark}{'<b>' + name + '</b> ' if name else ''}{for_html(text)}</li>"
+
+
 def pairs_of(result):
     """(peer, bytes per second sent or None, received or None, entry) of each pair of a host's measurement."""
     for pair in maps(result.get("pairs"), _MOST_PAIRS):
@@ -262,13 +301,18 @@ def pairs_of(result):
             yield pair["peer"], amount(pair, "send_bytes_per_second", _FASTEST), amount(pair, "receive_bytes_per_second", _FASTEST), pair
 
 
+def _own_line(result):
+    """What a test knows of a host's own line, which is the same in every test; {} where it was judged by its group."""
+    return {key: result.get(key) for key in ("judged_by", "line_rate_bits_per_second")} if result.get("judged_by") == "line_rate" else {}
+
+
 def _error(pair):
     error = pair.get("error")
     if not error:
         return ""
     if not isinstance(error, dict):
-        return display(error, 160)
-    return ": ".join(display(error[key], 160) for key in ("kind", "message") if error.get(key)) or "?"
+        return brief(error, MOST_WORDS)
+    return ": ".join(brief(error[key], MOST_WORDS) for key in ("kind", "message") if error.get(key)) or "?"
 
 
 def _is_slow(view, host, result):
@@ -318,8 +362,8 @@ def strip(view, host, measurement):
     heads = [(display(pair[0], 120), False) for pair in pairs]
     by = result.get("judged_by") if result.get("judged_by") in ("line_rate", "group") else None
     scales = view.text("map_of_" + by) if by else ""
-    failed = [f"{pair[0]}: {_error(pair[3])}" for pair in pairs if _error(pair[3])][:MOST_FAILED]
-    words = "".join(f"<li>{for_html(text, 300)}</li>" for text in failed)
+    failed = [f"{display(pair[0], 120)}: {_error(pair[3])}" for pair in pairs if _error(pair[3])][:MOST_FAILED]
+    words = "".join(f"<li>{for_html(text)}</li>" for text in failed)
     words = f'<ul class="found">{words}</ul>' if words else ""
     caption = view.text("named", name=display(host.get("name"), 120), said=view.text("map_own"))
     table_html = grid(view, caption, view.text("map_partner"), heads, rows, scales)
@@ -330,7 +374,7 @@ def strip(view, host, measurement):
 
 
 def grid(view, caption, corner, heads, rows, scales):
-    """heads: [(name, whether it is slow)]; rows: [(HTML of the name, whether it is slow, [Cell, None or "self"])] -> HTML."""
+    """heads: [(name, whether it is slow)]; rows: [(HTML of the name, whether it is slow, [Cell, None, "newer" or "self"])] -> HTML."""
     size = " tiny" if len(heads) > MOST_READABLE else " wide-cells" if len(heads) <= MOST_WITH_RATE else ""
     short = short_names([name for name, _slow in heads])
     columns = "".join(
@@ -362,18 +406,18 @@ def _shade(cell):
 def _cell_html(view, cell):
     if cell == "self":
         return '<td class="qs"><i>–</i></td>'
-    if cell is None:
-        return f'<td class="qx"><i>{for_html(view.text("map_untested"))}</i></td>'
+    if cell in _BLANK:
+        return f'<td class="qx"><i>{for_html(view.text(_BLANK[cell]))}</i></td>'
     if cell.rate is None:
-        return f'<td class="qe">✕<i> {for_html(view.text("map_failed", words=cell.error or "?"), 200)}</i></td>'
+        return f'<td class="qe">✕<i> {for_html(view.text("map_failed", words=brief(cell.error, MOST_IN_CELL) or "?"))}</i></td>'
     seen = f"{min(cell.share, 9.99) * 100:.0f}" if cell.share is not None else "·"
     more = bits(cell.rate)
     if cell.retransmits:
         more += " · " + view.text("map_retransmitted", n=int(cell.retransmits))
     if cell.error:
-        more += " · " + display(cell.error, 160)
+        more += " · " + brief(cell.error, MOST_IN_CELL)
     sign = " %" if cell.share is not None else ""
-    return f'<td class="{_shade(cell)}">{seen}<i>{sign} · {for_html(more, 300)}</i></td>'
+    return f'<td class="{_shade(cell)}">{seen}<i>{sign} · {for_html(more)}</i></td>'
 
 
 def _legend(view, scales, rows):
@@ -390,8 +434,9 @@ def _legend(view, scales, rows):
         shades.append(("qn", view.text("map_unjudged")))
     if any(isinstance(cell, Cell) and cell.rate is None for cell in cells):
         shades.append(("qe", view.text("map_failed_short")))
-    if any(cell is None for cell in cells):
-        shades.append(("qx", view.text("map_untested")))
+    blank = [view.text(key) for kind, key in _BLANK.items() if kind in cells]
+    if blank:
+        shades.append(("qx", " / ".join(blank)))
     shown = " ".join(f'<span><span class="shade {kind}" aria-hidden="true"></span>{for_html(name)}</span>' for kind, name in shades)
     return f'<p class="shades">{shown} <span>{for_html(scales)}</span></p>'
 
@@ -414,7 +459,7 @@ def table(view, title, heads, rows, is_open=False):
             if kind in ("th", "link"):
                 body += f'<th scope="row">{text if kind == "link" else for_html(text, 120)}</th>'
             else:
-                body += f'<td class="num">{for_html(text, 120)}</td>' if kind == "num" else f"<td>{for_html(text, 300)}</td>"
+                body += f'<td class="num">{for_html(text, 120)}</td>' if kind == "num" else f"<td>{for_html(brief(text, 300))}</td>"
         body += "</tr>"
     return (
         f'<details class="fold"{" open" if is_open else ""}><summary>{for_html(title)}</summary><div class="wide"><table class="plain">'

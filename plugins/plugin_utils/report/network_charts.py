@@ -8,7 +8,7 @@ import math
 
 from ..metrics.transfer import DIRECTIONS
 from . import closing, line_charts, link_map
-from .clean import display, for_html
+from .clean import brief, for_html
 from .figures import human, short_time
 from .measured_charts import figure
 from .network_record import (
@@ -126,7 +126,7 @@ def _told(view, attempts, drawn):
 
 
 def _fault(error):
-    message = display(error.get("message"), 160) if isinstance(error, dict) and error.get("message") else ""
+    message = brief(error.get("message"), 240) if isinstance(error, dict) and error.get("message") else ""
     return f"{kind_of(error)}: {message}" if message else kind_of(error)
 
 

@@ -386,10 +386,16 @@ _TEXTS = {
         ("{n} pair of {hosts} hosts, both directions", "{n} pairs of {hosts} hosts, both directions"),
         "{hosts} 台主机，{n} 对，双向",
     ),
-    "map_sessions": ("from {n} tests", "来自 {n} 次测试"),
+    "map_test": (("Test of {n} host", "Test of {n} hosts"), "{n} 台主机的测试"),
+    "map_tests_more": (("{n} more test; see its hosts.", "{n} more tests; see their hosts."), "另有 {n} 次测试，见各主机。"),
     "map_together": (
         "was the slowest of {n} hosts that downloaded at once: {rate}; the middle one had {middle}.",
         "是同时下载的 {n} 台主机中最慢的：{rate}；居中者为 {middle}。",
+    ),
+    "map_together_some": (
+        "was the slowest of those {n} of the {hosts} hosts that downloaded at once whose figures are here: {rate}; "
+        "the middle one had {middle}.",
+        "在同时下载的 {hosts} 台主机里有数据的 {n} 台中最慢：{rate}；居中者为 {middle}。",
     ),
     "map_caption": ("How fast each host (row) sends to each other (column)", "各主机（行）向其他主机（列）发送的速度"),
     "map_corner": ("sends to →", "发送至 →"),
@@ -397,6 +403,7 @@ _TEXTS = {
     "map_of_group": ("Figures: % of the group's median.", "数字为占组内中位数的百分比。"),
     "map_hint": ("Point at a cell, or move with the arrow keys, for its figures.", "指向单元格或用方向键移动可查看数值。"),
     "map_untested": ("not tested", "未对测"),
+    "map_newer": ("both hosts have a newer test", "两台主机均有更新的测试"),
     "map_unjudged": ("nothing to compare with", "没有可比的基准"),
     "map_retransmitted": (("{n} retransmit", "{n} retransmits"), "重传 {n} 次"),
     "map_spread": ("Own speed against what it should be (hosts)", "自身速度与应有速度之比（主机数）"),
