@@ -21,7 +21,8 @@ options:
     description:
       - Where to upload to, or what to download. There is no default.
       - A path that ends in C(/) gets a name of the test's own for an upload, which is deleted afterwards. At any other URL nothing is
-        replaced - the server is asked first whether something is there, and anything but C(404) or C(410) refuses the test; see O(overwrite).
+        replaced - the server is asked first whether something is there, and anything but C(404) or C(410) refuses the test; see
+        O(overwrite).
       - An C(@), C(/), C(?) or C(#) of a name or password has to be percent-encoded, an C(@) of the path too.
       - With keys (O(access_key)) also C(s3://bucket/key), and for an upload C(s3://bucket/prefix/).
       - With O(storage=peer) the address of the collection's own peer server, such as C(http://10.0.0.5:8800).
@@ -113,7 +114,8 @@ options:
       - Whether an upload may go where the server doesn't say that nothing lies. What lies there is then replaced by the test's bytes, and
         they stay there unless O(delete_urls) are given.
       - A presigned O(url) can be asked nothing. With O(read_url) of the same object that is asked instead. Without it, or where it isn't
-        answered with C(404), this has to be true, unless the object's name is of the form C(gpu-audit-transfer-) with 12 hex digits and C(.bin).
+        answered with C(404), this has to be true, unless the object's name is of the form C(gpu-audit-transfer-) with 12 hex digits and
+        C(.bin).
     type: bool
     default: false
   read_url:

@@ -141,8 +141,8 @@ class _Reader(io.RawIOBase):
 def target(url):
     """The parts of an http or https URL; ValueError (without the URL's secrets) for anything else."""
     if unclear(url):
-        raise ValueError("%s is no URL that can be read safely: write an @, /, ? or # of a name, a password or a path as %%40, %%2F, %%3F, %%23"
-                         % endpoint(url))
+        raise ValueError("%s is no URL that can be read safely: write an @, /, ? or # of a name, a password or a path "
+                         "as %%40, %%2F, %%3F, %%23" % endpoint(url))
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -67,7 +67,7 @@ def etag(headers):
 
 
 def peer_answer(text):
-    """("sha256", hex, "the peer's answer") and the bytes it counted, from the JSON of the peer's /sink; Failure "protocol" for any other."""
+    """("sha256", hex, "the peer's answer") and the bytes it counted, of the JSON of the peer's /sink; Failure "protocol" for others."""
     try:
         said = json.loads(text)
         digest, count = said["sha256"], said["bytes"]

@@ -20,8 +20,8 @@ SMALL_SECONDS = 30
 DELETE_SECONDS = 20
 
 
-_LIES_THERE = ("something lies at %s already, and a test replaces nothing. Give a URL that ends in / (the test's own name is added), or a name "
-               "that isn't taken")
+_LIES_THERE = ("something lies at %s already, and a test replaces nothing. Give a URL that ends in / (the test's own name is added), "
+               "or a name that isn't taken")
 _OWN_NAME = re.compile(r"gpu-audit-transfer-[0-9a-f]{12}\.bin\Z")
 
 
@@ -133,8 +133,8 @@ class Place(object):
                 self.read_back = aim
             return
         if signed and not (reading and urlsplit(reading).path == urlsplit(aim.url).path):
-            raise Refused("nothing tells whether something lies at %s: it is signed for one method. Give read_url, signed for reading the same, "
-                          "or overwrite=true where nothing that is needed lies there" % endpoint(aim.url))
+            raise Refused("nothing tells whether something lies at %s: it is signed for one method. Give read_url, signed for reading "
+                          "the same, or overwrite=true where nothing that is needed lies there" % endpoint(aim.url))
         try:
             if signed:
                 small("GET", Aim(reading, self.headers), self.settings, SMALL_SECONDS, {"Range": "bytes=0-0"})
@@ -150,8 +150,8 @@ class Place(object):
             if failure.status is None or failure.status in (408, 425, 429, 500, 502, 503, 504):
                 raise
             if failure.status != 416:
-                raise Refused("the server doesn't say whether something lies at %s (%s). Give a URL that ends in / (the test's own name is added), "
-                              "or overwrite=true where nothing that is needed lies there" % (endpoint(aim.url), failure))
+                raise Refused("the server doesn't say whether something lies at %s (%s). Give a URL that ends in / (the test's own name "
+                              "is added), or overwrite=true where nothing that is needed lies there" % (endpoint(aim.url), failure))
         raise Refused(_LIES_THERE % endpoint(aim.url))
 
     def stored(self):
@@ -159,7 +159,7 @@ class Place(object):
         self.only_new = False
 
     def refused(self, failure, moved):
-        """A try failed after `moved` bytes. Refused where its condition says that something lies there; one without an answer may be ours."""
+        """A try failed after `moved` bytes. Refused where its condition says that something lies there; what was cut off may be ours."""
         if not self.only_new:
             return
         if failure.status == 412:

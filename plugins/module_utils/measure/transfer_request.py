@@ -21,8 +21,8 @@ ERROR_BODY_BYTES = 8192
 # After its deadline a stream has this long to notice.
 SPARE_SECONDS = 10
 # Of an error's own code only these are repeated: a server may put what it was sent anywhere into its answer.
-S3_CODES = frozenset("""AccessDenied AccountProblem AllAccessDisabled AuthorizationHeaderMalformed AuthorizationQueryParametersError BadDigest
-BadRequest BucketNotFound EntityTooLarge EntityTooSmall ExpiredToken IllegalLocationConstraintException IncompleteBody InternalError
+S3_CODES = frozenset("""AccessDenied AccountProblem AllAccessDisabled AuthorizationHeaderMalformed AuthorizationQueryParametersError
+BadDigest BadRequest BucketNotFound EntityTooLarge EntityTooSmall ExpiredToken IllegalLocationConstraintException IncompleteBody InternalError
 InvalidAccessKeyId InvalidArgument InvalidBucketName InvalidDigest InvalidObjectName InvalidObjectState InvalidRange InvalidRequest
 InvalidSecurity InvalidToken InvalidURI KeyTooLongError MethodNotAllowed MissingContentLength MissingSecurityHeader NoSuchBucket NoSuchKey
 NoSuchUpload NoSuchVersion NotImplemented NotSignedUp OperationAborted PermanentRedirect PreconditionFailed QuotaExceeded RequestExpired
@@ -106,7 +106,8 @@ def _refusal(response, aim, method):
 
 def _open(aim, settings, deadline, most):
     """Opened; `most`: bytes that the body of its answer may have."""
-    opened = connect(aim.url, deadline - time.monotonic(), settings.proxy, settings.ca_path, settings.validate_certs, settings.stall_seconds)
+    opened = connect(aim.url, deadline - time.monotonic(), settings.proxy, settings.ca_path, settings.validate_certs,
+                     settings.stall_seconds)
     opened.socket.allow(most)
     return opened
 
@@ -201,7 +202,8 @@ class Try(object):
 
     def _stream(self, number):
         try:
-            opened = _open(self.parts[number].aim, self.settings, self.deadline, ERROR_BODY_BYTES if self.direction == "upload" else self.most)
+            most = ERROR_BODY_BYTES if self.direction == "upload" else self.most
+            opened = _open(self.parts[number].aim, self.settings, self.deadline, most)
             with self._lock:
                 self._sockets.append(opened.socket)
             try:
