@@ -78,6 +78,7 @@ _PHRASES = {
         "仅与 {v} 互测，无法判断是哪一台慢",
         "",
     ),
+    ("", "no_pair"): ("no pair gave a figure; the first: {v}", "所有配对均无数据；第一个：{v}", ""),
     ("", "path_mtu_bytes"): ("the path carries packets of {v} bytes", "路径可承载 {v} 字节的包", "number"),
     ("", "interface_mtu_bytes"): ("~, the interface {v}", "~，网口 MTU 为 {v}", "number"),
     ("network.link_lost_fraction", "lost_fraction"): None,

@@ -9,7 +9,7 @@ import json
 
 import judging
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import causes, expected, link_judging, metrics
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import causes, expected, link_judging, measurement_store, metrics, waivers
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics import link_speed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -214,18 +214,49 @@ def test_pairs_that_failed(failed, of, status):
     assert status == "pass" or "With n0: iperf3: Connection refused" in finding["message"]
 
 
-def test_a_link_test_that_gave_nothing_says_so_and_passes_nothing():
+@pytest.mark.parametrize(
+    "error, status",
+    [
+        ("no pair of 3 gave a figure; the first: Connection refused", "fail"),
+        ("no pair of 3 gave a figure; the first: the play ended before this pair's turn", "unknown"),
+        ("iperf3 isn't there", "unknown"),
+    ],
+)
+def test_a_link_test_that_gave_nothing_says_so_and_passes_nothing(error, status):
     document, inputs = linked()
     del document["measurements"][-1]["result"]
-    document["measurements"][-1]["error"] = "no pair of 3 gave a figure; the first: Connection refused"
+    document["measurements"][-1]["error"] = error
     entry = judging.judged(document, inputs)
     finding = judging.finding(entry, "network.link_pairs_failed")
-    assert finding["status"] == "unknown" and "Connection refused" in finding["message"]
+    assert finding["status"] == status and error.rpartition(": ")[2] in finding["message"]
     assert not [
         each
         for each in entry["findings"]
         if each["check"].startswith("network.link_") and each["status"] == "pass" and each["check"] != "network.link_flaps"
     ]
+
+
+@pytest.mark.parametrize(
+    "error, status, words",
+    [
+        ("no pair of 3 gave a figure; the first: timed out", "fail", "the first: timed out. Measured 2026-11-29 12:30"),
+        ({"message": "no pair of 3 gave a figure; the first: timed out"}, "fail", "timed out"),
+        ("iperf3 isn't there", "pass", "a later test failed"),
+    ],
+)
+def test_an_older_pass_hides_no_newer_failure(error, status, words):
+    document, inputs = linked()
+    older = document["measurements"][-1]
+    newer = dict(older, finished="2026-11-29T12:30:00Z", error=error)
+    del newer["result"]
+    now = waivers.as_moment(judging.NOW)
+    kept, _stale = measurement_store.select([*document["measurements"], newer], document["facts"], now, 7 * 86400)
+    entry = judging.judged(dict(document, measurements=kept), inputs)
+    finding = judging.finding(entry, "network.link_pairs_failed")
+    assert finding["status"] == status and words in finding["message"]
+    assert "a later test failed" in judging.finding(entry, "network.link_floor_ratio")["message"]
+    chinese = found((dict(document, measurements=kept), inputs), "network.link_pairs_failed", language="zh")["message"]
+    assert ("所有配对均无数据" if status == "fail" else "之后的一次测试失败") in chinese
 
 
 def test_segments_sent_again():
@@ -394,6 +425,9 @@ def test_a_speed_without_a_number_is_expected_of_one_port():
 def test_a_speed_that_was_not_read_is_unknown_unless_another_is_too_slow():
     assert found(ported([port("eth1"), port("eth2", None)], TWO), "network.port_speed_below")["status"] == "unknown"
     assert found(ported([port("eth1", G), port("eth2", None)], TWO), "network.port_speed_below")["status"] == "fail"
+    for language, words in (("en", "No speed is known of eth2: a virtual interface"), ("zh", "eth2 的速率未知：虚拟网口")):
+        host = ported([port("eth1"), port("eth2", None)], TWO)
+        assert words in found(host, "network.port_speed_below", language=language)["message"]
 
 
 def test_ports_that_were_not_collected_are_unknown():

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from ..link_figures import IMPOSSIBLE_OF_LINE_RATE
 from .catalogue import load_reference
-from .measurements import SILENT, find_measurement, find_optional
+from .measurements import SILENT, failed_since, find_measurement, find_optional, with_error
 from .registry import amount, define, flag, mapping, maps, text
 
 MODULE = "link_benchmark"
@@ -43,9 +44,9 @@ define(
 define(
     FAILED,
     "fraction",
-    "pairs of this host that ended in an error / its pairs",
-    (_RESULT + "pairs[].error",),
-    "该主机以错误结束的配对 / 其全部配对",
+    "pairs of this host that ended in an error / its pairs; 1 where the newest test had no figure of any pair",
+    (_RESULT + "pairs[].error", _RESULT + "failed_since"),
+    "该主机以错误结束的配对 / 其全部配对；最近一次测试所有配对均无数据时为 1",
 )
 define(
     RETRANSMITS,
@@ -105,6 +106,8 @@ _USUAL_SEGMENT_BYTES = 1448
 _PEERS_TOLD = 2
 # So many times the middle of a group no link is: the file was changed, or another tool wrote it.
 _IMPOSSIBLE_OF_GROUP = 1000
+# What a test says that tried every pair of a host in vain (link_store.failure_of); one that was ended before their turn tried none.
+_NO_FIGURE = re.compile(r"no pair of \d+ gave a figure; the first: (?!no pair was tested|the play ended)(.+)", re.S)
 # What link_benchmark takes where it is not told.
 DEFAULT_SECONDS = 10
 
@@ -129,15 +132,37 @@ def derive(state):
     _derive_mtu(state, result, source)
     _derive_growth(state, result, source)
     _advise(state, result)
+    if failed_since(entry):
+        _older(state, failed_since(entry))
+
+
+def _older(state, failure):
+    """Says that a later test failed: of every figure that passes, and as failed pairs where it tried them all in vain."""
+    for name in (OF_LINE, FLOOR, OF_GROUP, RETRANSMITS, LOST, PATH_MTU, GROWTH, FAILED):
+        if name in state.values:
+            state.values[name]["note"] = "finding.later_failed"
+    said = _NO_FIGURE.match(text(failure, "message") or "")
+    if said:
+        _all_failed(state, said[1], text(failure, "finished"))
+
+
+def _all_failed(state, said, finished):
+    state.absent.pop(FAILED, None)
+    state.value(FAILED, 1, [{"what": "no_pair", "value": said, "source": "%s %s" % (MODULE, finished or "?")}])
 
 
 def _not_measured(state):
     """Nobody asked for a link test; one that failed says so once."""
     for name in (OF_LINE, FLOOR, OF_GROUP, FAILED, RETRANSMITS, LOST, JITTER, TRIP, PATH_MTU, GROWTH):
         state.not_applicable(name, SILENT)
-    if any(entry.get("module") == MODULE for entry in maps(state.document, "measurements")):
+    failed = with_error(state.document, MODULE)
+    if failed:
         del state.absent[FAILED]
-        find_measurement(state, FAILED, MODULE)
+        said = _NO_FIGURE.match(failed["error"] or "")
+        if said:
+            _all_failed(state, said[1], failed["finished"])
+        else:
+            find_measurement(state, FAILED, MODULE)
 
 
 @functools.lru_cache(maxsize=1)

@@ -47,6 +47,15 @@ def failed_since(entry):
     return mapping(mapping(entry, "result"), "failed_since")
 
 
+def with_error(document, module):
+    """{"error": text or None, "finished"} of the newest measurement of a module, for one that has no result; None where there is none."""
+    found = sorted((entry for entry in maps(document or {}, "measurements") if entry.get("module") == module), key=_newest)
+    if not found:
+        return None
+    newest = found[-1]
+    return {"error": text(newest, "error") or text(mapping(newest, "error"), "message"), "finished": text(newest, "finished")}
+
+
 def command_of(entry):
     """The command of a probe as a measurement names it: "python3 train.py (/srv/train)"; "?" where it doesn't."""
     return " ".join((text(entry, "target") or "?").split())[:120]

@@ -31,7 +31,7 @@ define(
     "count",
     "most requests at once with which the 95th percentile keeps within latency_seconds of the form (else latency_slo_seconds of the test), "
     "all lower steps too; a step with more than 1 % failed requests, one that was stopped for errors or a growing queue, doesn't; 0 where "
-    "the lowest step doesn't",
+    "the lowest step doesn't; steps with fewer requests than clients, or than 20, are left out",
     (
         "request_benchmark.result.steps[].concurrency",
         "…latency_p95_seconds",
@@ -40,7 +40,8 @@ define(
         "…queue_grows",
         "workload.latency_seconds",
     ),
-    "95 分位延迟不超过表单 latency_seconds（否则取测试的 latency_slo_seconds）且更低各级也满足的最大并发；失败请求超过 1%、因错误中止或排队持续增长的一级不算满足；最低一级也不满足时为 0",
+    "95 分位延迟不超过表单 latency_seconds（否则取测试的 latency_slo_seconds）且更低各级也满足的最大并发；失败请求超过 1%、因错误中止或排队持续增长的一级不算满足；最低一级也不满足时为 0；"
+    "请求数少于客户端数或少于 20 的一级不计",
 )
 define(
     P99,

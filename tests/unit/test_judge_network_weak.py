@@ -1,0 +1,135 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Judging network tests that say too little: over at once, within the host, few requests, older than one that failed; errors as errors."""
+
+from __future__ import annotations
+
+import judging
+import pytest
+from test_judge_network import GB, REFUSED, RISING, attempt, found, is_silent, loaded, moved, step
+
+
+def sized(seconds, size):
+    return dict(attempt(), seconds=seconds, bytes=size)
+
+
+@pytest.mark.parametrize(
+    "attempts, status",
+    [
+        ([sized(0.1, 64 * 2**20)] * 3, "unknown"),
+        ([sized(3, 1)], "unknown"),
+        ([sized(0.99, 900 * 2**20), sized(1, 8 * 2**20 - 1)], "unknown"),
+        ([sized(0.1, 64 * 2**20), sized(1, 8 * 2**20)], "pass"),
+        # Many bytes take a fast line less than a second, and a slow one moves few in all its time.
+        ([sized(0.9, 2**30)], "pass"),
+        ([sized(10, 2**20)], "pass"),
+        # One that failed took no time.
+        ([sized(2, 2**30) | {"error": REFUSED}, sized(0.1, 2**20)], "unknown"),
+    ],
+)
+def test_a_transfer_that_was_over_at_once_answers_nothing(attempts, status):
+    finding = found(moved(attempts=attempts), "network.upload_ratio")
+    assert finding["status"] == status and ("too little to tell" in finding.get("message", "")) == (status == "unknown")
+    if status == "unknown":
+        slow = found(moved(attempts=attempts, bytes_per_second=10), "network.upload_ratio")
+        assert (
+            slow["status"] == "unknown"
+            and "take" not in slow["message"].partition("Uploads")[2]
+            and "measure_network_upload_bytes" in slow["advice"]
+        )
+        chinese = found(moved(attempts=attempts), "network.upload_ratio", language="zh")
+        assert "不足以推断" in chinese["message"] and "时间过短" in chinese["message"] and "调大" in chinese["advice"]
+
+
+def test_a_download_of_all_that_the_form_asks_for_is_no_sample():
+    whole = {"weights_bytes": 300 * 2**20}
+    assert found(moved("download", form=whole, attempts=[sized(0.5, 300 * 2**20)]), "network.download_ratio")["status"] == "pass"
+    assert found(moved("download", form=whole, attempts=[sized(0.5, 299 * 2**20)]), "network.download_ratio")["status"] == "unknown"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:80", "[::1]:443", "::1", "127.8.9.1", "[::ffff:127.0.0.1]:80", "10.9.0.1:8000"])
+def test_a_host_that_talked_to_itself_says_nothing_of_the_network(address):
+    document, inputs = moved(address=address)
+    judging.measure(document, "link_benchmark", "links", address="10.9.0.1")
+    finding = judging.finding(judging.judged(document, inputs), "network.upload_ratio")
+    assert finding["status"] == "unknown" and "this host itself" in finding["message"] and "another host" in finding["advice"]
+    assert "本机地址" in judging.finding(judging.judged(document, inputs, language="zh"), "network.upload_ratio")["message"]
+    assert is_silent(
+        moved("download", address=address if "10.9" not in address else "::1", alone_bytes_per_second=GB, hosts_at_once=4),
+        "network.distribution_ratio",
+    )
+
+
+@pytest.mark.parametrize(
+    "address, proxy", [("10.9.0.2:80", None), ("192.0.2.7:443", None), (None, None), ("nas", None), ("127.0.0.1:3128", {"endpoint": "p"})]
+)
+def test_another_host_and_a_proxy_are_no_host_itself(address, proxy):
+    assert found(moved(address=address, proxy=proxy), "network.upload_ratio")["status"] == "pass"
+
+
+def test_a_service_may_be_asked_on_its_own_host_and_the_audits_own_server_not():
+    service = found(loaded(RISING, address="127.0.0.1:8000"), "network.concurrency_ratio")
+    assert service["status"] == "pass" and "within this host" in service["message"]
+    assert found(loaded(RISING, address="127.0.0.1:8000", stand_in=True), "network.concurrency_ratio")["status"] == "unknown"
+    assert found(loaded(RISING, address="192.0.2.7:8000", stand_in=True), "network.concurrency_ratio")["status"] == "pass"
+
+
+@pytest.mark.parametrize("language, word", [("en", "a later test failed"), ("zh", "之后的一次测试失败")])
+def test_a_figure_that_is_older_than_a_failure_says_so(language, word):
+    since = {"finished": "2026-11-29T12:30:00Z", "message": "refused"}
+    for pair, check in ((moved(failed_since=since), "upload_ratio"), (loaded(RISING, failed_since=since), "concurrency_ratio")):
+        assert word in found(pair, "network." + check, language=language)["message"]
+
+
+@pytest.mark.parametrize(
+    "requests, concurrency, status", [(1, 50, "unknown"), (49, 50, "unknown"), (50, 50, "pass"), (19, 10, "unknown"), (20, 10, "pass")]
+)
+def test_a_step_with_fewer_requests_than_clients_is_none(requests, concurrency, status):
+    pair = loaded([step(concurrency, 0.1, requests=requests)], {"concurrency": concurrency})
+    finding = found(pair, "network.concurrency_ratio")
+    assert finding["status"] == status
+    if status == "unknown":
+        assert (
+            "sent %d requests at %d at once" % (requests, concurrency) in finding["message"]
+            and "measure_network_request_count" in finding["advice"]
+        )
+        assert "不作数" in found(pair, "network.concurrency_ratio", language="zh")["message"]
+        assert is_silent(pair, "network.concurrency_within_latency") and is_silent(pair, "network.request_p99_seconds")
+
+
+def test_a_step_with_few_requests_hides_none_with_many():
+    pair = loaded([step(10, 0.1), step(32, 0.1, requests=20)])
+    assert (
+        found(pair, "network.concurrency_within_latency")["actual"] == 10
+        and "20 requests at 32 at once" in found(pair, "network.concurrency_ratio")["message"]
+    )
+    assert found(loaded([step(10, 3), step(32, 0.1, requests=20)]), "network.concurrency_ratio")["status"] == "fail"
+    # What was stopped because of errors says enough.
+    assert found(loaded([step(32, None, {"refused": 12}, requests=12, stopped="errors")]), "network.concurrency_ratio")["status"] == "fail"
+
+
+@pytest.mark.parametrize(
+    "language, failed, wrong, advice",
+    [
+        ("en", "at 1 at once 33 % of the requests failed.", ("acceptable", "come within"), "load balancer"),
+        ("zh", "1 并发时 33% 的请求失败。", ("可接受 ", "的响应在"), "负载均衡"),
+    ],
+)
+def test_errors_are_no_slowness_also_without_the_base_figures(language, failed, wrong, advice):
+    pair = loaded([step(1, 0.0004, {"http_5xx": 66})], {"latency_seconds": 0.5})
+    pair[1]["workload"].pop("batch_size", None)
+    finding = found(pair, "network.concurrency_ratio", language=language)
+    told = finding["message"].partition("0×")[2]
+    assert failed.replace(" ", "") in finding["message"].replace(" ", "") and not [word for word in wrong if word in told]
+    assert advice in finding["advice"] and "Batch requests" not in finding["advice"] and "合批" not in finding["advice"]
+
+
+@pytest.mark.parametrize(
+    "language, words",
+    [("en", "No upgrade is advised while the form lacks batch_size."), ("zh", "表单缺少 batch_size，因此不给出升级建议。")],
+)
+def test_a_slow_line_without_the_base_figures_is_no_unknown(language, words):
+    pair = moved(bytes_per_second=1)
+    pair[1]["workload"].pop("batch_size", None)
+    finding = found(pair, "network.upload_ratio", language=language)
+    assert finding["advice"].endswith(words) and "nknown" not in finding["advice"] and "< 0.0001×" in finding["message"]
