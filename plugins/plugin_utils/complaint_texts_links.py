@@ -49,7 +49,6 @@ TABLE = (
     ("{mode} is no way to pair hosts; there are {names}", "{mode} 不是主机配对方式；可用 {names}"),
     ("port range: {text} is none; give two ports from 1024 to 65535, such as 5201-5300",
      "端口范围：{text} 无效；请给出 1024 到 65535 之间的两个端口，例如 5201-5300"),
-    ("{name} must be between {least} and {most}, not {value}", "{name} 必须在 {least} 到 {most} 之间，而不是 {value}"),
     ("{address} is no IP address", "{address} 不是 IP 地址"),
     # --- iperf3
     ("the package iperf3 of your distribution", "发行版的 iperf3 软件包"),
