@@ -23,8 +23,9 @@ class ActionModule(MeasuringAction):
         """What is kept has the form of a host in a group: one reader for both."""
         pair = answer.get("measurement")
         if isinstance(pair, dict) and not answer.get("failed"):
-            place = {"address": pair.get("client_address"), "mtu_bytes": pair.get("interface_mtu_bytes"), "local_time": pair.get("local_time"),
-                     **{key: pair.get(key) for key in ("interface", "link_kind", "line_rate_bits_per_second", "iperf3_version")}}
+            place = {"address": pair.get("client_address"), "mtu_bytes": pair.get("interface_mtu_bytes"),
+                     **{key: pair.get(key) for key in ("interface", "link_kind", "line_rate_bits_per_second", "iperf3_version",
+                                                       "local_time")}}
             result = link_store.of_one_pair(name, str(pair.get("server_address") or self._task.args.get("peer")), place, pair)
             error = result["pairs"][0]["error"] or {}
             words = error.get("message") or link_store.failure_of(result)

@@ -103,8 +103,8 @@ class ActionModule(MeasuringAction):
         if why is None:
             for number, _note in jobs[-1:]:
                 session.forget("job", number)
-            said = ("interrupted: what the link test ran here was ended. On its other hosts it ends by itself, until %s at the latest, or at once "
-                    "with: %s" % (until, link_end.by_hand(session.id)))
+            said = ("interrupted: what the link test ran here was ended. On its other hosts it ends by itself, until %s at the latest, "
+                    "or at once with: %s" % (until, link_end.by_hand(session.id)))
         else:
             said = ("interrupted: what the link test runs here wasn't ended (%s) and ends by itself, until %s at the latest, or at once "
                     "with: %s" % (why, until, link_end.by_hand(session.id)))

@@ -33,7 +33,8 @@ def script(module, session, jid, folder):
         file = "%s/%s" % (job_look.quoted(folder), jid)
         # The module first, or it would begin its next test. Ansible's wrapper then writes its answer into the file.
         words.insert(0, measuring_end.script(module, jid))
-        words.append("i=0; while [ $i -lt 16 ] && grep -qsE '\"finished\": *(0|false)' %s; do sleep 0.5; i=$((i+1)); done; rm -f %s" % (file, file))
+        waiting = "i=0; while [ $i -lt 16 ] && grep -qsE '\"finished\": *(0|false)' %s; do sleep 0.5; i=$((i+1)); done" % file
+        words += [waiting, "rm -f %s" % file]
     return "; ".join([*words, "true"])
 
 

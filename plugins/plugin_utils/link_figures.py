@@ -32,7 +32,10 @@ def tcp_goodput_fraction(mtu_bytes, timestamps=True, ip_version=4):
 
 
 def most_bits_per_second(link):
-    """What no test of a link exceeds; None where its rate isn't known or means nothing. link: {"line_rate_bits_per_second", "link_kind"}."""
+    """What no test of a link exceeds; None where its rate isn't known or means nothing.
+
+    link: {"line_rate_bits_per_second", "link_kind"}.
+    """
     rate = link.get("line_rate_bits_per_second")
     known = link.get("link_kind") == "physical" and isinstance(rate, (int, float)) and not isinstance(rate, bool) and rate > 0
     return IMPOSSIBLE_OF_LINE_RATE * rate if known else None

@@ -127,7 +127,8 @@ class Session:
         if not isinstance(result, dict):
             result = {"client_address": client["address"], "server_address": server["address"], "interface": client["interface"],
                       "tool": "iperf3", "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None,
-                      "rtt_seconds": None, "path_mtu_bytes": None, "parallel": None, "counters": None, "notes": [], "error": answer["error"],
+                      "rtt_seconds": None, "path_mtu_bytes": None, "parallel": None, "counters": None, "notes": [],
+                      "error": answer["error"],
                       "line_rate_bits_per_second": client["line_rate_bits_per_second"], "link_kind": client["link_kind"]}
         result = dict(result, client=pair["client"], server=pair["server"], server_interface=server["interface"], round=pair["round"])
         known = {"machine_id": client["machine_id"], "gpu_uuids": client["gpu_uuids"], "target": pair["server"],
@@ -229,7 +230,7 @@ def load(output_dir, session):
 
 
 def unfinished(output_dir):
-    """The newest sessions that didn't come to their end, in their order: plays that were interrupted or killed, and those that go on now."""
+    """The newest sessions that didn't come to their end, in their order: of plays that were interrupted or killed, or that go on now."""
     folder = os.path.join(output_dir, "measurements", "_links")
     try:
         names = sorted(name for name in os.listdir(folder) if _ID.match(name))
