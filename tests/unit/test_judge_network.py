@@ -494,11 +494,3 @@ def test_every_network_metric_has_a_value_in_some_host_and_is_absent_in_another(
         )
     } - {"network.counter_growth"}
     assert len(names) >= 11 and names <= set(full) and not names & set(empty)
-
-
-@pytest.mark.parametrize("seconds, peak, told", [(1.3, 2e6, None), (2.9, 2e6, None), (10.0, 5e6, 5e6)])
-def test_no_best_second_below_the_average_is_told(seconds, peak, told):
-    tried = dict(attempt(), seconds=seconds, bytes=4e6 * seconds, bytes_per_second=4e6, peak_bytes_per_second=peak)
-    pair = moved(attempts=[tried], bytes_per_second=4e6, peak_bytes_per_second=peak)
-    evidence = found(pair, "network.upload_bytes_per_second")["evidence"]
-    assert [entry["value"] for entry in evidence if entry.get("what") == "peak_bytes_per_second"] == ([told] if told else [])

@@ -10,9 +10,11 @@ import io
 import json
 import re
 
+import judging
 import measured_samples
 import network_samples as samples
 import pytest
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import metrics
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import charts, line_charts, link_map, network_charts, network_record
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.view import View
@@ -367,6 +369,8 @@ def test_the_best_second_is_above_the_average(attempts, shown):
     measured = samples.transfer("upload", attempts, bytes_per_second=4.0 * MIB, peak_bytes_per_second=2.3 * MIB)
     text = plain_text(fragment(samples.host(measured)))
     assert ("best second " + shown in text) if shown else "best second" not in text, text
+    evidence = metrics.derive(*samples.host(measured), judging.NOW)["values"]["network.upload_bytes_per_second"]["evidence"]
+    assert [entry["what"] for entry in evidence] == ["upload_bytes_per_second"] + ["peak_bytes_per_second"] * bool(shown)
 
 
 def test_a_test_that_failed_is_no_test_that_was_never_made():

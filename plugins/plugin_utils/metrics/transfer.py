@@ -168,6 +168,18 @@ def too_short(result, wanted=None):
     return bool(known) and not any(_enough(seconds, size, wanted) for seconds, size in known)
 
 
+def best_second(result):
+    """The most bytes within one second of an attempt that went through, None where no attempt of two seconds or more has one.
+
+    An attempt's last second is cut off and counts in its average alone: a best second below that is none.
+    """
+    average = amount(result, "bytes_per_second")
+    good = [attempt for attempt in maps(result, "attempts") if not attempt.get("error") and (amount(attempt, "seconds") or 0) >= 2]
+    pairs = [(amount(attempt, "peak_bytes_per_second"), amount(attempt, "bytes_per_second")) for attempt in good]
+    best = max((peak for peak, own in pairs if peak is not None and own is not None and peak >= own), default=None)
+    return best if best is not None and average is not None and best >= average else None
+
+
 def _enough(seconds, size, wanted):
     if seconds >= _LONG_SECONDS or size >= (min(wanted, _MANY_BYTES) if wanted else _MANY_BYTES):
         return True
@@ -198,7 +210,7 @@ def _derive_speed(state, direction):
         state.unknown(name, "absent.own_address", module=MODULE, address=own)
     elif speed is not None:
         evidence = [{"what": direction + "_bytes_per_second", "value": speed, "source": source}]
-        peak = amount(result, "peak_bytes_per_second")
+        peak = best_second(result)
         if peak is not None:
             evidence.append({"what": "peak_bytes_per_second", "value": peak, "source": source})
         state.value(name, speed, evidence)

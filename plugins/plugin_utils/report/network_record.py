@@ -158,7 +158,7 @@ def _transfer(view, measured, direction):
         return _missing(view, measured, direction)
     result, rate = measurement["result"], rate_of(measurement)
     said = [faults(view, result)]
-    peak = best_second(result)
+    peak = amount({"peak": transfer_metrics.best_second(result)}, "peak")
     if peak is not None:
         said.append(view.text("net_peak", rate=human(peak, "bytes_per_second", view.language)))
     first = amount(result, "time_to_first_byte_seconds", LONGEST)
@@ -166,18 +166,6 @@ def _transfer(view, measured, direction):
         said.append(view.text("net_first_byte", seconds=short_time(first, view.language)))
     said += remarks(view, result)
     return (human(rate, "bytes_per_second", view.language) if rate is not None else "–"), joined(view, said)
-
-
-def best_second(result):
-    """The highest rate within one second of an attempt that went through, None where no attempt of two seconds or more has one.
-
-    An attempt's last second is cut off and counts in its average alone: a best second below that is none.
-    """
-    average = amount(result, "bytes_per_second")
-    good = [attempt for attempt in maps(result.get("attempts")) if not attempt.get("error") and (amount(attempt, "seconds") or 0) >= 2]
-    pairs = [(amount(attempt, "peak_bytes_per_second"), amount(attempt, "bytes_per_second")) for attempt in good]
-    best = max((peak for peak, own in pairs if peak is not None and own is not None and peak >= own), default=None)
-    return best if best is not None and average is not None and best >= average else None
 
 
 def faults(view, result):
