@@ -13,12 +13,12 @@ import bisect
 import collections
 
 from ..link_judging import CERTAINLY_SLOW
-from ..metrics.measurements import with_results
+from ..metrics.measurements import failed_since, with_results
 from . import charts, network_together
 from .clean import brief, display, for_html, natural
 from .figures import human
 from .measured_charts import moment
-from .network_record import LINKS, amount, bits, joined, maps, share_words
+from .network_record import LINKS, amount, bits, failure_words, joined, maps, share_words
 
 # Up to so many hosts stand against each other; up to so many with the figure in sight, and so many with the rate too.
 MOST_HOSTS, MOST_READABLE, MOST_WITH_RATE = 64, 16, 4
@@ -53,36 +53,57 @@ class FleetLinks:
 
     def __init__(self, view):
         self.view = view
-        self.index, self.tests, self.lines, self.together = {}, {}, {}, network_together.Together()
+        self.index, self.tests, self.lines, self.failures = {}, {}, {}, {}
+        self.together = network_together.Together()
         for number, host in enumerate(view.report["hosts"]):
             self.index.setdefault(host.get("name"), number)
 
     def add(self, index, host, document):
         """Takes in what a host's document holds."""
         self.together.add(index, document)
-        for measurement in with_results(document if isinstance(document, dict) else {}, LINKS)[:_MOST_OF_A_HOST]:
+        document = document if isinstance(document, dict) else {}
+        found = with_results(document, LINKS)[:_MOST_OF_A_HOST]
+        for measurement in found:
             options = measurement.get("options") if isinstance(measurement.get("options"), dict) else {}
             session = str(options.get("session"))
             if session not in self.tests:
                 self.tests[session] = LinkTest(self.view, self.index, self.lines)
             self.tests[session].add(index, host, measurement)
             self.lines.setdefault(index, _own_line(measurement["result"]))
+        since = [failed_since(measurement) for measurement in found]
+        since += [
+            dict(entry, message=_error(entry))
+            for entry in maps(document.get("measurements"))
+            if entry.get("module") == LINKS and entry.get("error") and not isinstance(entry.get("result"), dict)
+        ]
+        newest = max((str(failure.get("finished")) for failure in since if failure), default="")
+        if newest and newest >= max((str(measurement.get("finished")) for measurement in found), default=""):
+            failure = next(failure for failure in since if failure and str(failure.get("finished")) == newest)
+            self.failures[index] = failure_words(self.view, failure)
 
     def html(self):
         """The section's content; "" where no link was tested and no data moved to several hosts at once."""
-        lines = self.together.lines(self.view)
-        said = "".join(_line(kind, text, _name(self.view, index)) for kind, text, index in lines)
+        lines = self.together.lines(self.view) + self._lost()
+        said = "".join(_line(kind, text, "" if index is None else _name(self.view, index)) for kind, text, index in lines)
         return (f'<ul class="found">{said}</ul>' if said else "") + self._tests()
+
+    def _lost(self):
+        """[(status, words, index)] of the hosts whose newest test gave nothing."""
+        lost = sorted(self.failures.items())
+        more = self.view.text("map_lost_more", n=len(lost) - MOST_NAMED)
+        lines = [("fail", words, index) for index, words in lost[:MOST_NAMED]]
+        return lines + ([("", more, None)] if len(lost) > MOST_NAMED else [])
 
     def _tests(self):
         """Each test that still holds: that of the most hosts first, the newest of equals."""
         tests = sorted(self.tests.values(), key=lambda test: test.finished, reverse=True)
-        failing = set()
+        failing, replaced = set(), []
         for test in tests:
-            test.failed_since = frozenset(failing)
+            # A newer test has all pairs of these hosts, and they failed.
+            replaced += [test] if set(test.results) <= failing else []
+            test.failed_since = frozenset(failing) | set(self.failures)
             failing |= test.failing()
-        # A test whose hosts all failed a newer one says nothing of now.
-        tests = sorted((test for test in tests if set(test.results) - test.failed_since), key=lambda test: -len(test.hosts()))
+        tests = sorted((test for test in tests if test not in replaced), key=lambda test: -len(test.hosts()))
         parts = [test.html(at < MOST_MAPS, len(tests) > 1) for at, test in enumerate(tests[:MOST_TESTS])]
         left = len(tests) - MOST_TESTS
         return "".join(parts) + (f'<p class="quiet">{for_html(self.view.text("map_tests_more", n=left))}</p>' if left > 0 else "")
@@ -131,7 +152,9 @@ class LinkTest:
         """The test in words; where `is_drawn` as a map too; under a title where there are others."""
         title = f"<h4>{for_html(self._title())}</h4>" if has_title else ""
         taken = f'<p class="quiet">{self._taken(has_title)}</p>'
-        return title + self._words() + taken + ((self._map() if len(self.hosts()) <= MOST_HOSTS else self._spread()) + self._list()) * is_drawn
+        return (
+            title + self._words() + taken + ((self._map() if len(self.hosts()) <= MOST_HOSTS else self._spread()) + self._list()) * is_drawn
+        )
 
     # ------------------------------------------------------------------ words
 

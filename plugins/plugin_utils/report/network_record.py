@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from ..metrics import requests as load_metrics, transfer as transfer_metrics
+from ..metrics.measurements import failed_since
 from . import closing
 from .clean import brief, display, is_number
 from .figures import human, link_rate, short_time
+from .measured_charts import moment
 
 TRANSFER, REQUESTS, LINKS = "transfer_benchmark", "request_benchmark", "link_benchmark"
 # Nothing moves faster, and nobody waits longer.
@@ -110,10 +112,19 @@ def record(view, host, measured, form):
         _knee(view, measured, form),
         _link(view, measured),
     ]
+    sources = (measured.upload, measured.download, measured.requests, measured.requests, measured.links)
+    rows = [
+        (shown, joined(view, [failure_words(view, source and failed_since(source)), said])) for (shown, said), source in zip(rows, sources)
+    ]
     marks = [status(view, host, part) for part in _METRICS]
     return [
         (view.text("net_" + part), *row, "" if row[0] == "–" and mark == "pass" else mark) for part, row, mark in zip(_METRICS, rows, marks)
     ]
+
+
+def failure_words(view, failure):
+    """That the last test failed, why and when; "" for none. `failure`: {"finished", "message"} or None."""
+    return joined(view, [view.text("net_failed", reason=_words(failure)), moment(view, failure)]) if failure else ""
 
 
 def figures(view, host, document, form=None):

@@ -386,6 +386,7 @@ _TEXTS = {
         ("{n} pair of {hosts} hosts, both directions", "{n} pairs of {hosts} hosts, both directions"),
         "{hosts} 台主机，{n} 对，双向",
     ),
+    "map_lost_more": (("{n} more host's last test failed.", "{n} more hosts' last tests failed."), "另有 {n} 台主机最近一次测试失败。"),
     "map_test": (("Test of {n} host", "Test of {n} hosts"), "{n} 台主机的测试"),
     "map_tests_more": (("{n} more test; see its hosts.", "{n} more tests; see their hosts."), "另有 {n} 次测试，见各主机。"),
     "map_together": (
