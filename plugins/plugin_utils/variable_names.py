@@ -40,7 +40,7 @@ ROLES = {
     ),
     "measure_network_": (
         frozenset((
-            "upload_url", "download_url", "request_url", "links", "peer", "peer_address", "peer_tests", "peer_ports",
+            "upload_url", "upload_overwrite", "download_url", "request_url", "links", "peer", "peer_address", "peer_tests", "peer_ports",
             "peer_lifetime_seconds", "peer_answer_seconds", "hosts_at_once", "together", "together_delay_seconds", "attempts",
             "upload_bytes", "download_bytes", "timeout_seconds", "stall_seconds", "retries", "streams", "headers", "checksum",
             "storage", "access_key", "secret_key", "session_token", "region", "s3_endpoint", "s3_addressing", "ca_path",
