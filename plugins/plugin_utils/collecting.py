@@ -109,6 +109,9 @@ def host_document(name, facts, measurements=(), stale=(), collected_at=None):
 def failure(result):
     """(kind, message) of a module result that holds no facts."""
     message = own_words(result.get("msg")) or "the module failed without a message"
+    if message.startswith("Traceback (most recent call last)"):
+        # async_wrapper's, where a module ended without an answer; only its last line says something.
+        message = "the module ended without an answer: it was killed, or broke off (%s)" % tail(result["msg"].strip().splitlines()[-1], 200)
     outputs = [result.get(key) for key in ("module_stderr", "stderr", "module_stdout")]
     detail = next((output for output in outputs if isinstance(output, str) and output.strip()), "")
     if re.search(r"\b(pyenv|asdf)\b|No version is set for command", detail or message) and result.get("rc") in (126, 127):

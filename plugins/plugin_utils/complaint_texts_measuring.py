@@ -10,6 +10,7 @@ TABLE = (
     ("the module does not say how many seconds it takes (plan.seconds)", "模块没有说明需要多少秒（plan.seconds）"),
     ("the module gave no measurement", "模块没有给出测量结果"),
     ("the module failed without a message", "模块失败且没有给出信息"),
+    ("the module ended without an answer: it was killed, or broke off ({rest})", "模块没有给出结果就结束了：被终止，或中途出错（{rest}）"),
     ("the job did not end within {seconds} s and its watchdog did not end it", "作业在 {seconds} 秒内没有结束，看门狗也未能将其结束"),
     (
         "the host has been out of reach for {seconds} s ({error}). Measure again: a result that lies on the host by then is taken over",

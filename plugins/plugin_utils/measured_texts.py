@@ -183,7 +183,7 @@ def told(metric, evidence, language):
         elif part:
             said += (("；" if side else "; ") if said else "") + part.lstrip("~")
     said = said[:1].upper() + said[1:]
-    said += ("。" if side else ".") if said else ""
+    said = said.rstrip(".。") + ("。" if side else ".") if said else ""
     return ("" if side else " ").join(text for text in (said, _when(evidence, side)) if text)
 
 

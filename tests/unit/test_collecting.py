@@ -247,3 +247,9 @@ def test_facts_of_any_kind_are_compared_with_measurements(facts):
 def test_a_broken_pipe_is_told_as_what_it_means():
     assert "refused or closed ([Errno 32] Broken pipe)" in collecting.own_words("[Errno 32] Broken pipe")
     assert collecting.own_words("ssh: connect to host a port 22: Connection refused").startswith("ssh: connect")
+
+
+def test_a_module_that_was_killed_as_a_job_is_told_without_a_traceback():
+    words = 'Traceback (most recent call last):\n  File "/x/async_wrapper.py", line 1, in _run\nValueError: No start of json char found\n'
+    assert collecting.failure({"failed": True, "msg": words}) == (
+        "module_failed", "the module ended without an answer: it was killed, or broke off (ValueError: No start of json char found)")
