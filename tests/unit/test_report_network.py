@@ -252,6 +252,17 @@ def test_an_answer_above_the_acceptable_latency_at_the_lowest_load():
     assert "Concurrency within the acceptable latency 0" in text and "too slow even at 1 at once" in text
 
 
+@pytest.mark.parametrize("language, words", [("en", "33 % failed even at 1 at once"), ("zh", "时已有 33 % 失败")])
+def test_failed_requests_at_the_lowest_load_are_no_slowness(language, words):
+    text = plain_text(fragment(samples.host(samples.requests([samples.step(1, 0.0004, errors={"http_5xx": 165})])), language))
+    assert words in text and "too slow" not in text and "时已超出" not in text
+
+
+def test_a_step_with_fewer_requests_than_clients_is_no_knee():
+    text = plain_text(fragment(samples.host(samples.requests([samples.step(10, 0.1), samples.step(50, 0.1, requests=1)]))))
+    assert "Concurrency within the acceptable latency 10" in text
+
+
 def test_a_target_beyond_the_test_has_no_figure():
     text = plain_text(fragment(samples.host(samples.requests(), form={"concurrency": 500})))
     assert "– not measured: the form asks for 500 at once, the test ended at 100" in text

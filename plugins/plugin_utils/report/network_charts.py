@@ -24,6 +24,7 @@ from .network_record import (
     knee_of,
     load_words,
     maps,
+    none_within,
     rate_of,
     record,
     remarks,
@@ -168,7 +169,7 @@ def _latency(view, measurement, form):
         at = next(step for load, step in steps if load == knee)
         key.append(("knee", view.text("net_key_knee", load=load_words(view, result, at))))
     elif knee == 0 and steps:
-        key.append(("none", view.text("net_none_within", load=load_words(view, result, steps[0][1]))))
+        key.append(("none", none_within(view, result, steps[0][1])))
     columns = [(load, human(load, "", language), _failed_share(view, step)) for load, step in steps]
     for _load, step in steps:
         errors = errors_of(view, step)

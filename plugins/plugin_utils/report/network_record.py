@@ -251,6 +251,15 @@ def load_words(view, result, step):
     return view.text("net_concurrency", n=human(amount(step, "concurrency") or 0, "", view.language))
 
 
+def none_within(view, result, step):
+    """Why the lowest step doesn't keep within the acceptable latency: "too slow even at 1 at once", or the share of it that failed."""
+    failed = load_metrics.error_fraction(step) or 0
+    load = load_words(view, result, step)
+    if failed > load_metrics.MAX_ERROR_FRACTION:
+        return view.text("net_none_failed", load=load, share=human(round(failed, 3), "fraction", view.language))
+    return view.text("net_none_within", load=load)
+
+
 def _latency(view, measured, form):
     if measured.requests is None:
         return _missing(view, measured, "p99")
@@ -304,6 +313,8 @@ def knee_of(result, form):
     if not slo:
         return None
     for load, step in ascending_steps(result)[0]:
+        if amount(step, "concurrency") and load_metrics.too_few(step):
+            continue
         held = load_metrics.holds(step, slo)
         if not held:
             return best if held is False else None
@@ -324,7 +335,7 @@ def _knee(view, measured, form):
     if steps and knee >= steps[-1][0]:
         said.append(view.text("net_not_reached"))
     elif not knee and steps:
-        said.append(view.text("net_none_within", load=load_words(view, result, steps[0][1])))
+        said.append(none_within(view, result, steps[0][1]))
     wanted = amount(form, "concurrency")
     if wanted and not by_rate:
         said.append(view.text("net_wanted", n=human(wanted, "", view.language)))

@@ -306,6 +306,7 @@ _TEXTS = {
     "net_within": ("p95 within {seconds}", "p95 不超过 {seconds}"),
     "net_not_reached": ("the highest tried: it may bear more", "已是测试的最高负载，实际可能更高"),
     "net_none_within": ("too slow even at {load}", "{load} 时已超出"),
+    "net_none_failed": ("{share} failed even at {load}", "{load} 时已有 {share} 失败"),
     "net_wanted": ("wanted: {n}", "要求：{n}"),
     "net_errors": ("{share} failed: {kinds}", "失败 {share}：{kinds}"),
     "net_failed_some": ("some", "有失败"),
