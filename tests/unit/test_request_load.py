@@ -24,7 +24,9 @@ from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import 
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as sock:
+    # Python 3.7 has no socket.create_server.
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
         return sock.getsockname()[1]
 
 
