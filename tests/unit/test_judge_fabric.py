@@ -230,7 +230,7 @@ def test_bits_and_other_things_are_refused_for_it(given):
 
 def _everything():
     given = write(40 * GB, tool_version="6.06")
-    pair = port(measured(470 * GB, 475 * GB, pair=measured(**given), rows=rows(481.04, 274.88)), 400 * GB)
+    pair = port(measured(470 * GB, 475 * GB, pair=measured(**dict(given.items())), rows=rows(481.04, 274.88)), 400 * GB)
     kept = [entry for entry in pair[0]["measurements"] if entry["module"] == "fabric_benchmark"]
     return dict(pair[0], facts={key: pair[0]["facts"][key] for key in ("network", "platform")}, measurements=kept), pair[1]
 

@@ -114,9 +114,13 @@ def test_a_host_that_can_t_be_told_is_said_so(session, client):
     assert "未能终止（no route）" in host._interrupted_step(session, client, {})
 
 
+def interrupted(*_given):
+    raise measuring_end.Interrupted(2)
+
+
 def test_every_step_on_a_host_is_watched(session, client, monkeypatch):
     host, sent = Host(), []
-    monkeypatch.setattr(host, "_step", lambda *_: (_ for _ in ()).throw(measuring_end.Interrupted(2)))
+    monkeypatch.setattr(host, "_step", interrupted)
     monkeypatch.setattr(action.os, "kill", lambda pid, number: sent.append((pid, number)))
     monkeypatch.setattr(measuring_end.Watch, "tell", lambda _self, line: sent.append(line))
     assert host._watched_step(session, "fetch", {}, client, {})["failed"] and sent[1] == (os.getpid(), 2)

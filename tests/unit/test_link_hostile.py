@@ -13,7 +13,10 @@ import pytest
 from ansible_collections.trainops.gpu_audit.plugins.filter.iperf3_facts import iperf3_facts
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import iperf3_output, iperf3_run, link
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
-from test_link_benchmark import OPTIONS, free_port, program  # noqa: F401
+import test_link_benchmark
+from test_link_benchmark import OPTIONS
+
+free_port, program = test_link_benchmark.free_port, test_link_benchmark.program
 
 RAW = "\x1b[31m\u202etxt\x00\x9b"
 RESULT = '{"start": {"version": "iperf 3.12"}, "end": {"%s": {"bits_per_second": %s, "seconds": 10}}}'

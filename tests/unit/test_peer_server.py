@@ -39,11 +39,11 @@ class Running:
         self.thread = threading.Thread(target=self.server.serve, daemon=True)
         self.thread.start()
 
-    def ask(self, method, path, body=None, headers=HEADERS, **more):
+    def ask(self, method, path, body=None, headers=None, **more):
         """(status, headers, body)"""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         with contextlib.closing(connection):
-            connection.request(method, path, body, dict(headers), **more)
+            connection.request(method, path, body, dict(HEADERS if headers is None else headers), **more)
             response = connection.getresponse()
             return response.status, response.headers, response.read()
 

@@ -217,7 +217,7 @@ def test_a_token_is_made_where_none_is_given():
     try:
         assert len(answer["token"]) >= 24
         measured, _said = run(url=answer["url"] + "/bytes/100", headers={"X-Peer-Token": answer["token"]}, concurrency=[1], requests=2,
-                               proxy="none")
+                              proxy="none")
         assert measured["measurement"]["steps"][0]["samples"] == 2
     finally:
         run(module="network_peer", state="stopped", port=answer["port"])

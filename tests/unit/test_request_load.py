@@ -119,7 +119,7 @@ def test_an_open_loop_shows_the_queue_that_a_closed_one_hides():
     options = {"method": "POST", "requests": 100, "concurrency": [4]}
     with peer(slots=1) as url:
         url += "/answer?delay_seconds=0.02"
-        closed = step(url, **dict(options, concurrency=[1]))
+        closed = step(url, **{**options, "concurrency": [1]})
         made = load(url, arrival_rate_per_second=80, **options)
     found = made["steps"][0]
     expected = [wait + 0.02 for wait in waits(request_load.due_moments(100, 80), 0.02)]

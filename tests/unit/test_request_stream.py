@@ -66,7 +66,7 @@ def test_brackets_in_a_text_are_no_depth():
     for before in ("\"\"", "\\", "\"\\\\\""):
         with pytest.raises(ValueError) as caught:
             request_stream.read_json(before + "[" * 200)
-        assert type(caught.value) is ValueError
+        assert caught.type is ValueError
 
 
 @pytest.mark.parametrize("code", ["\u00b2", "4\u00b2\u00b2", "7" * 5000, "599x", "\u0664\u0660\u0660"])

@@ -27,7 +27,7 @@ import time
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment
 
-from .http_errors import Failure, as_failure, classify, endpoint, start_thread, unclear, unclear_parts, words  # noqa: F401
+from .http_errors import Failure, as_failure, endpoint, start_thread, unclear, unclear_parts
 
 Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address proxy endpoint")
 Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for;

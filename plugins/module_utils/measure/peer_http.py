@@ -172,8 +172,7 @@ class Connection(object):
                 raise BadRequest(413, "the body is longer than %d bytes" % limit)
             if not size:
                 break
-            for view in self._plain(size):
-                yield view
+            yield from self._plain(size)
             if self._line():
                 raise BadRequest(400, "a chunk is longer than it says")
         trailers = 0

@@ -306,8 +306,8 @@ def _life(listener, token, lifetime_seconds, slots, pipe):
             file.write(COMM)
         _allow_descriptors()
         note = {"pid": os.getpid(), "started": _process("self")[1], "boot_id": _boot_id(), "namespace": _namespace(),
-                    "address": listener.getsockname()[0],
-                    "port": listener.getsockname()[1], "token_sha256": hashlib.sha256(token.encode("utf-8")).hexdigest()}
+                "address": listener.getsockname()[0],
+                "port": listener.getsockname()[1], "token_sha256": hashlib.sha256(token.encode("utf-8")).hexdigest()}
         server = peer_server.Server(listener, token, lifetime_seconds, slots)
         for number in _SIGNALS:
             signal.signal(number, lambda _number, _frame: server.stop())

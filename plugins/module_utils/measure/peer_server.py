@@ -14,6 +14,7 @@ Every request needs the token: `Authorization: Bearer <token>` or `X-Peer-Token:
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import select
 import socket
@@ -50,7 +51,7 @@ class Server(object):
         self._listener = listener
         self._token = token.encode("utf-8")
         self._until = time.monotonic() + lifetime_seconds
-        self._slots = threading.BoundedSemaphore(slots) if slots else None
+        self._slots = threading.BoundedSemaphore(slots) if slots else contextlib.nullcontext()
         self._room = max_connections
         self._stream = peer_stream.Stream()
         self._lock = threading.Lock()
@@ -208,8 +209,6 @@ class Server(object):
         return request.keep
 
     def _work(self, function):
-        if self._slots is None:
-            return function()
         with self._slots:
             return function()
 

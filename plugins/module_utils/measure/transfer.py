@@ -11,14 +11,14 @@ import signal
 import time
 
 from ..sources.forked import signal_name
-from . import http_connection, transfer_checksum
+from . import http_connection, transfer_checksum, transfer_place
 from .figures import bytes_text
 from .http_errors import endpoint
 from .moments import local_time
 from .transfer_attempt import Attempts
-from .transfer_place import Place, Refused  # noqa: F401
 from .transfer_request import Settings
 
+Refused = transfer_place.Refused
 ATTEMPTS, TIMEOUT_SECONDS, RETRIES, STALL_SECONDS = 3, 300, 2, 30
 LONGEST_START_WAIT_SECONDS = 3600
 # Beyond the attempts: asking the server, reading back, deleting.
@@ -54,7 +54,7 @@ def plan(options):
     """
     http_connection.target(options["url"])
     _check(options)
-    place = Place(options, None)
+    place = transfer_place.Place(options, None)
     attempts, retries = options.get("attempts") or ATTEMPTS, _retries(options)
     limit = options.get("timeout_seconds") or TIMEOUT_SECONDS
     moved = attempts * (1 + retries) * place.most
@@ -112,7 +112,7 @@ def run(options):
     # A transfer that stands still when its time is over has stalled, however short that was.
     stall = min(options.get("stall_seconds") or STALL_SECONDS, max(0.5, limit / 2.0))
     settings = Settings(options.get("proxy") or "environment", options.get("ca_path"), options.get("validate_certs", True), stall)
-    place = Place(options, settings)
+    place = transfer_place.Place(options, settings)
     attempts = Attempts(place, limit, _retries(options), transfer_checksum.given(options.get("checksum")))
     before = dict((number, signal.signal(number, _interrupt)) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     cleared, ended = [], None
