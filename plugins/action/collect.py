@@ -27,6 +27,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
 )
 
 MODULE = "trainops.gpu_audit.host_facts"
+TRIES = 3
 
 
 class ActionModule(ActionBase):
@@ -141,7 +142,7 @@ class ActionModule(ActionBase):
         limit = float(values["gpu_audit_host_timeout"])
         try:
             with alarm.Alarm(0 if self._task.timeout else limit):
-                answer = self._execute_module(module_name=MODULE, module_args=self._module_args(values), task_vars=task_vars)
+                answer = self._sent(values, task_vars)
         except AnsibleConnectionFailure as error:
             return self._unreachable(path, name, ansible_edge.words(error))
         except alarm.HostTimeout:
@@ -162,6 +163,16 @@ class ActionModule(ActionBase):
         except run_directory.InvalidDocument as error:
             return self._failed(path, name, "invalid", str(error))
         return self._store(name, facts, values, run)
+
+    def _sent(self, values, task_vars):
+        """The module's answer. Sent again where ssh ended meanwhile: which of two words comes then is a race, and only one says why."""
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                return self._execute_module(module_name=MODULE, module_args=self._module_args(values), task_vars=task_vars)
+            except AnsibleConnectionFailure as error:
+                if not left or not collecting.is_cut(ansible_edge.words(error)):
+                    raise
+        return None
 
     def _store(self, name, facts, values, run):
         measurements, broken = measurement_store.read_all(run["output_dir"], name)

@@ -81,9 +81,9 @@ def words(error):
         if line.startswith(("The error appears to be in", "Origin:")):
             break
         kept.append(line)
-    sentences = own_words(" ".join(kept or lines)).split(". ")
-    # Older versions say the same once for each template that it went through.
-    return ". ".join(dict.fromkeys(sentences))[:1000] or error.__class__.__name__
+    # Older versions say the same once for each template that it went through, and the words of the error behind it again.
+    sentences = dict.fromkeys(own_words(" ".join(kept or lines)).split(". "))
+    return own_words(". ".join(sentences))[:1000] or error.__class__.__name__
 
 
 def warn(display, text):

@@ -125,6 +125,7 @@ def failure(result):
 
 
 _GONE = ("[Errno 32] Broken pipe", "Broken pipe")
+_SSH_ENDED = "ssh ended before anything could be sent, so the connection was refused or closed"
 
 
 def own_words(message):
@@ -134,7 +135,12 @@ def own_words(message):
     line = " ".join(message.split())
     words = re.sub(_ANSIBLES_WORDS, "", line) or line
     # ssh was gone before Ansible had written to it; of its own words ansible-core 2.16 then keeps nothing.
-    return "ssh ended before anything could be sent, so the connection was refused or closed (%s)" % words if words in _GONE else words
+    return "%s (%s)" % (_SSH_ENDED, words) if words in _GONE else words
+
+
+def is_cut(message):
+    """Whether ssh ended while the module was being sent: a host that refused, or whose shell found no Python, as chance has it."""
+    return message.startswith(_SSH_ENDED)
 
 
 def tail(text, limit=600):

@@ -17,6 +17,7 @@ from ansible.plugins.action import ActionBase  # noqa: E402
 from ansible.template import Templar  # noqa: E402
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (  # noqa: E402
     ansible_edge,
+    collecting,
     edge_action,
     run_directory,
     run_pointer,
@@ -165,3 +166,9 @@ def test_a_warning_is_said_in_the_runs_language(process):
 def test_every_action_but_collect_is_one(name):
     module = importlib.import_module("ansible_collections.trainops.gpu_audit.plugins.action." + name)
     assert issubclass(module.ActionModule, edge_action.EdgeAction) and "run" not in vars(module.ActionModule)
+
+
+def test_a_broken_pipe_is_explained_also_where_it_is_said_twice():
+    error = AnsibleError('Data could not be sent to remote host "192.0.2.1". Make sure this host can be reached over ssh: [Errno 32] Broken pipe. '
+                         "[Errno 32] Broken pipe")
+    assert collecting.is_cut(ansible_edge.words(error))
