@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import datetime
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure.iperf3_run import MARK_VARIABLE
-
+from ..module_utils.measure.iperf3_run import MARK_VARIABLE
 from . import job_look, link_store, measuring, measuring_end
 
 _LONGEST_SECONDS = 86400

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import os
 
-from . import run_directory, storage_jobs
+from . import run_directory
 from .leaves import mapping, maps
 from .waivers import as_moment
 
@@ -135,6 +135,9 @@ def select(measurements, facts, now, max_age_seconds):
 
 def _with_other_jobs(newest, holding):
     """Of a storage test's older results ([(moment, measurement)]) those with a job that nothing newer answers, the newest first."""
+    # Imported here: most hosts have nothing measured, and every audit imports this file.
+    from . import storage_jobs
+
     if newest["module"] != storage_jobs.MODULE or not isinstance(newest.get("result"), dict):
         return []
     seen, answered, kept = storage_jobs.carried(newest["result"]), storage_jobs.answering(newest["result"]), []
