@@ -400,9 +400,11 @@ def test_the_knee_is_found_and_all_steps_are_kept():
 def test_a_client_at_its_own_limit_says_so():
     with scripted(lambda _number: OK) as server:
         made = load(server.url, requests=20)
-    found = dict(made["steps"][0], client_cpu_fraction=0.97)
+    found = dict(made["steps"][0], client_cpu_fraction=0.97, seconds=3.0)
     shared = request_load.Step(request_benchmark.make_asked(dict(request_servers.DEFAULTS, url=server.url)), 1, 1, 1)
     assert "the client used 97 % of a core" in request_benchmark.step_notes(found, shared)[0]
+    # Of a step that is over at once it's starting the clients, and no word about the service.
+    assert request_benchmark.step_notes(dict(found, seconds=0.02), shared) == []
 
 
 @pytest.mark.parametrize(("head", "wanted"), [

@@ -31,6 +31,8 @@ LEAST_REQUESTS = 200
 METHODS = ("GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH")
 # The client itself is the limit when it keeps one core (Python runs one thread at a time) so busy.
 CLIENT_BUSY_FRACTION = 0.85
+# In less than that, starting the clients is most of what it does.
+CLIENT_BUSY_SECONDS = 0.5
 # Of a queue that grows: latencies of the last quarter against those of the second, and how many wait at the end against half-way; and the
 # share of all requests that waits at the end.
 GROWTH_FACTOR = 1.5
@@ -267,7 +269,7 @@ def summary(step, hanging=0):
         "latency_p99_seconds": latency.quantile(latencies, 0.99), "latency_max_seconds": latencies[-1] if latencies else None,
         "errors": errors, "error_fraction": failed / float(good + failed) if good + failed else None,
         "reconnects": sum(worker.client.reconnects for worker in step.workers), "stopped": step.stopped,
-        "client_cpu_fraction": step.processor_seconds / seconds,
+        "client_cpu_fraction": step.processor_fraction,
     }
     made.update(_queue(step))
     made.update(_tokens(step, seconds))
@@ -339,7 +341,7 @@ def step_notes(made, step):
         for kind, said in worker.words.items():
             kinds.setdefault(kind, []).extend(text for text in said if text not in kinds.get(kind, []))
     notes += ["%d x %s: %s" % (made["errors"][kind], kind, "; ".join(kinds[kind][:3])) for kind in sorted(kinds)]
-    if made["client_cpu_fraction"] > CLIENT_BUSY_FRACTION:
+    if made["client_cpu_fraction"] > CLIENT_BUSY_FRACTION and made["seconds"] >= CLIENT_BUSY_SECONDS:
         notes.append("the client used %d %% of a core, about all that one Python process can: the service may answer more requests, and "
                      "faster"
                      % round(100 * made["client_cpu_fraction"]))

@@ -123,13 +123,14 @@ class Step(object):
         # Connecting beforehand and our own objects are no part of what is measured.
         gc.collect()
         gc.freeze()
-        processor = _processor_seconds()
-        self.begun = time.monotonic() + 0.02
+        processor, since = _processor_seconds(), time.monotonic()
+        self.begun = since + 0.02
         left = self._together([worker.run for worker in self.workers] if self.local is None else [],
                               self.begun + self.seconds + self.asked.timeout_seconds + SPARE_SECONDS)
         ended = [worker.ended for worker in self.workers if worker.ended is not None]
         self.ended = max(ended) if ended and not left else time.monotonic()
-        self.processor_seconds = _processor_seconds() - processor
+        # Starting the clients is part of both: what a step of a few requests costs isn't told as if it had been spent within them.
+        self.processor_fraction = (_processor_seconds() - processor) / max(time.monotonic() - since, 1e-9)
         gc.unfreeze()
         for worker in self.workers:
             (worker.client.abort if left else worker.client.close)()
