@@ -21,6 +21,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     host_options,
     measurement_store,
     policy_files,
+    preload,
     run_directory,
     run_pointer,
     variable_names,
@@ -28,6 +29,9 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
 
 MODULE = "trainops.gpu_audit.host_facts"
 TRIES = 3
+
+# Here and not in run(): Ansible's main process imports this file and never calls that.
+preload.host_plugins()
 
 
 class ActionModule(ActionBase):

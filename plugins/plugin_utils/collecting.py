@@ -11,8 +11,9 @@ import math
 import re
 import zlib
 
-# What only some hosts need is imported where it is used: every audit imports this file, and Ansible keeps no bytecode of a collection.
-from . import run_directory
+# What few hosts need is imported where it is used: every audit imports this file, and Ansible keeps no bytecode of a collection. What most
+# need is imported here, once in Ansible's main process and not in the worker of each host.
+from . import expected, run_directory, workload
 from .words import LANGUAGES, NUMERIC_COMPARISONS
 
 # What an audit reads of a host's variables, and what stands for a missing one. Everything else stays where it is.
@@ -74,7 +75,7 @@ def unpack_facts(packed, limit=run_directory.DOCUMENT_LIMIT_BYTES):
     except (ValueError, RecursionError) as error:
         raise run_directory.InvalidDocument("the module's facts are not JSON: %s" % error) from None
     run_directory.check_depth(facts, raw)
-    return check_facts(facts)
+    return check_facts(facts if run_directory.is_tame(raw) else run_directory.tame(facts))
 
 
 def _finite(text):
@@ -84,10 +85,10 @@ def _finite(text):
 
 
 def check_facts(facts):
-    """`facts` when it is a facts document, strings shortened; else InvalidDocument."""
+    """`facts` when it is a facts document; else InvalidDocument."""
     if not isinstance(facts, dict) or facts.get("schema") != FACTS_SCHEMA:
         raise run_directory.InvalidDocument("what the module returned is not a document of schema %s" % FACTS_SCHEMA)
-    return run_directory.tame(facts)
+    return facts
 
 
 def host_document(name, facts, measurements=(), stale=(), collected_at=None):
@@ -235,8 +236,6 @@ def shape_problems(values):
         elif variable in COLLECT_VARIABLES and not is_seconds(value):
             problems[variable] = "must be a number of seconds from 0 to 1e9, not %r" % (run_directory.shorten(value, 60),)
     if values.get("gpu_audit_expected") and isinstance(values["gpu_audit_expected"], dict):
-        from . import expected
-
         wrong = expected.normalise(values["gpu_audit_expected"])[1]
         if wrong:
             problems["gpu_audit_expected"] = "; ".join(wrong)
@@ -318,9 +317,7 @@ def workload_form(given):
     """(the workload form as `workload.normalise` gives it, {variable: message} of what is wrong with it)."""
     if not given:
         return {}, {}
-    from .workload import normalise
-
-    form, told = normalise(given)
+    form, told = workload.normalise(given)
     # Each begins with the variable's name, which is said once before them all.
     told = [complaint.removeprefix("gpu_audit_workload.") for complaint in told]
     return form, {"gpu_audit_workload": "; ".join(told)} if told else {}
@@ -330,9 +327,7 @@ def storage_paths(form):
     """[{"path", "purpose"}] of the (normalised) workload form, for the storage facts."""
     if not form:
         return []
-    from .workload import PURPOSES
-
-    return [{"path": form[purpose + "_path"], "purpose": purpose} for purpose in PURPOSES if form.get(purpose + "_path")]
+    return [{"path": form[purpose + "_path"], "purpose": purpose} for purpose in workload.PURPOSES if form.get(purpose + "_path")]
 
 
 def lost_document(name, result, collected_at):

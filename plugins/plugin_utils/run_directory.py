@@ -229,7 +229,7 @@ def read_json(path, limit=DOCUMENT_LIMIT_BYTES, own=False):
     check_depth(value, raw)
     if not isinstance(value, dict):
         raise InvalidDocument("not a document: a JSON %s instead of an object" % json_kind(value))
-    return tame(value) if not own and (_has_long_string(raw) or b"\\ud" in raw.lower()) else value
+    return value if own or is_tame(raw) else tame(value)
 
 
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -251,9 +251,12 @@ def check_depth(value, raw, limit=DEPTH_LIMIT):
             raise InvalidDocument("not a document: nested too deeply")
 
 
-def _has_long_string(raw):
-    """Whether some text may be longer than STRING_LIMIT. By splitting: a pattern takes a minute where many are just below it."""
-    return max(map(len, raw.split(b'"'))) > STRING_LIMIT
+def is_tame(raw):
+    """Whether `tame` would change nothing of the document in these bytes of JSON: no text may be too long, none hold a lone surrogate.
+
+    By splitting: a pattern takes a minute where many texts are just below the limit.
+    """
+    return max(map(len, raw.split(b'"'))) <= STRING_LIMIT and b"\\ud" not in raw.lower()
 
 
 def _read_regular(path, limit):
