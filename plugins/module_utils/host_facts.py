@@ -12,6 +12,7 @@ import os
 import zlib
 
 from .sources.host_files import HostFiles
+from .sources.texts import without_surrogates
 
 SCHEMA = "trainops.gpu_audit/facts/1"
 SUBJECTS = ("gpu", "cpu", "memory", "storage", "network", "software", "platform")
@@ -144,8 +145,7 @@ def _tame_text(value, characters):
         value = value[:4 * characters].decode("utf-8", "replace")
     if len(value) > characters:
         value = value[:characters - 1] + "\u2026"
-    # A file name that is no UTF-8 holds lone surrogates, which no JSON reader wants.
-    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    return without_surrogates(value)
 
 
 def bounded(facts):

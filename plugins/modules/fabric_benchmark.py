@@ -149,7 +149,9 @@ def _now():
 def main():
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     importing.compile_once(importing.__package__)
-    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fabric, tame
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fabric
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure.tame import tame
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.texts import without_surrogates
     options, known = module.params, {}
     # Ansible hides each word of such an option wherever it stands, "8" and the program's name included: our answers repeat none of them,
     # and its own record of the options is replaced.
@@ -165,8 +167,8 @@ def main():
         known["started_at"] = _now()
         measured = fabric.run(options, planned)
     except (fabric.FabricError, fabric.Interrupted) as error:
-        module.fail_json(msg=tame.text(str(error)), finished_at=_now(), **(known or hidden))
-    module.exit_json(changed=False, measurement=tame.tame(measured), finished_at=_now(), **known)
+        module.fail_json(msg=without_surrogates(str(error)), finished_at=_now(), **(known or hidden))
+    module.exit_json(changed=False, measurement=tame(measured), finished_at=_now(), **known)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ import sys
 import time
 
 from ..sources.forked import run_forked
-from ..sources.gpu_record import add_sample, clean_text, error_code, error_text, finish, new_gpu, put, set_status, slowed_by_hardware
+from ..sources.gpu_record import add_sample, error_code, error_text, finish, new_gpu, put, set_status, slowed_by_hardware
 from ..sources.host_files import HostFiles
 from ..sources.pci import read_pci
 from ..sources.run_program import find_stuck
+from ..sources.texts import clean_text
 
 # The sources themselves are imported where they are asked: a host compiles only what it needs.
 CHILD_NAME = "gpu-audit-nvml"

@@ -13,7 +13,7 @@ import math
 import os
 import re
 
-from . import tame
+from ..sources.texts import without_surrogates
 
 MAX_NOISE_LINES = 20
 # Of each kind of remark and of options; a real result has a handful, and all of it is stored.
@@ -63,7 +63,7 @@ def parse_fio(text):
     "latency_p99_seconds", "latency_kind" (total | completion: which of fio's latencies), "bytes", "runtime_seconds"}; what fio didn't
     measure is null. errors and notes: texts.
     """
-    text = tame.text(text.replace("\r\n", "\n"))
+    text = without_surrogates(text.replace("\r\n", "\n"))
     document, before, after, broken, repeated = _find(text)
     notes, errors = [], []
     for part in (before, after):
@@ -191,7 +191,7 @@ def _plain(value):
     if isinstance(value, list):
         return [None if isinstance(each, list) else _plain(each) for each in value[:MAX_REMARKS]]
     if isinstance(value, str):
-        return tame.text(value[:MAX_TEXT])
+        return without_surrogates(value[:MAX_TEXT])
     if isinstance(value, (bool, int)):
         return value
     return value if isinstance(value, float) and math.isfinite(value) else None
@@ -211,7 +211,7 @@ def _options(general, own):
     """The options of a job, its own before those of all, as what can be stored: fio itself gives texts only."""
     merged = dict(general)
     merged.update(own if isinstance(own, dict) else {})
-    return dict((tame.text(str(key)[:MAX_LINE]), _plain(value)) for key, value in itertools.islice(merged.items(), MAX_OPTIONS))
+    return dict((without_surrogates(str(key)[:MAX_LINE]), _plain(value)) for key, value in itertools.islice(merged.items(), MAX_OPTIONS))
 
 
 def _job(entry, general, old, notes, errors):

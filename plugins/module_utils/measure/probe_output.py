@@ -14,7 +14,7 @@ import os
 import re
 import time
 
-from ..sources.gpu_record import clean_text
+from ..sources.texts import clean_text
 from .tame import shown
 
 MAX_LINE, MAX_TIMES = 8192, 20000

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 
-from ..sources.gpu_record import clean_text
+from ..sources.texts import clean_text
 from . import probe_outcome, probe_summary
 from .sampler_series import percentile
 

@@ -14,7 +14,7 @@ import signal
 import time
 
 from ..sources import cgroup, host_files
-from ..sources.gpu_record import clean_text
+from ..sources.texts import clean_text
 from . import probe_outcome, probe_output, probe_result, probe_summary, probe_tree, sampler, sampler_host
 
 SAMPLER_NAME, WATCH_NAME = "gpu-audit-smpl", "gpu-audit-watch"

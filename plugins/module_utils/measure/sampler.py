@@ -13,8 +13,8 @@ import json
 import os
 import time
 
-from ..sources.gpu_record import clean_text
 from ..sources.host_files import HostFiles
+from ..sources.texts import clean_text
 from . import sampler_host
 
 # What is read less often than every sample, in seconds.

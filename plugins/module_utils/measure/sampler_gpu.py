@@ -11,8 +11,9 @@ from __future__ import annotations
 import ctypes
 import math
 
-from ..sources.gpu_record import clean_text, error_code, error_text, program_name
+from ..sources.gpu_record import error_code, error_text, program_name
 from ..sources.nvml_ctypes import LIBRARY_NOT_FOUND
+from ..sources.texts import clean_text
 
 # nvmlReturn_t: not supported, function not found, argument version mismatch, deprecated
 _UNSUPPORTED = (3, 13, 25, 26)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from ..sources.gpu_record import clean_text
+from ..sources.texts import clean_text, without_surrogates
 
 # A result has five levels of its own; readers take 64 of a host's whole document.
 MAX_DEPTH = 24
@@ -22,7 +22,7 @@ def tame(value, depth=0):
     {'a': [1.5, None], '?': 'x?'}
     """
     if isinstance(value, str):
-        return text(value)
+        return without_surrogates(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, float):
@@ -32,15 +32,10 @@ def tame(value, depth=0):
     if isinstance(value, (dict, list, tuple)) and depth >= MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        return {text(str(key)): tame(item, depth + 1) for key, item in value.items()}
+        return {without_surrogates(str(key)): tame(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [tame(item, depth + 1) for item in value]
     return value
-
-
-def text(value):
-    """The text with `?` for what UTF-8 can't say."""
-    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
 def shown(value, limit=60):

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from .texts import clean_text
+
 FIELDS = """index uuid serial name bus_id device_id vbios_version compute_capability memory_kind memory_total_bytes memory_reserved_bytes
 memory_used_bytes memory_free_bytes bar1_total_bytes bar1_used_bytes utilization_gpu_fraction utilization_memory_bandwidth_fraction
 utilization_encoder_fraction utilization_decoder_fraction temperature_celsius temperature_memory_celsius temperature_slowdown_celsius
@@ -41,16 +43,7 @@ _ABSENT = {"": NOT_SUPPORTED, "n/a": NOT_SUPPORTED, "not supported": NOT_SUPPORT
            "requested functionality has been deprecated": NOT_SUPPORTED, "function not found": NOT_SUPPORTED, "not found": NOT_SUPPORTED,
            "insufficient permissions": NOT_PERMITTED, "no permission": NOT_PERMITTED, "not permitted": NOT_PERMITTED}
 _FAILED = r"err!|error|unknown|fail|lost$|requires reset|timeout|timed out|corrupted|no data|blocked|not ready|invalid|mismatch"
-_CONTROL = r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+"
 _BUS_ID = re.compile(r"([0-9A-Fa-f]{1,8}):([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2})(?:\.([0-7]))?$")
-
-
-def clean_text(value, limit=200):
-    """Text that a host said, bytes or str: one line, no control characters, at most `limit` characters."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    text = str(value)[:4 * limit]
-    return (text if text.isprintable() and "  " not in text else re.sub(_CONTROL, " ", text)).strip()[:limit]
 
 
 def error_code(error):

@@ -7,8 +7,9 @@ from __future__ import annotations
 import os
 import re
 
-from .gpu_record import bus_id, clean_text
+from .gpu_record import bus_id
 from .run_program import run_program
+from .texts import clean_text
 
 # Exit status (man nvidia-smi, "RETURN VALUE"; 18 and others are nvmlReturn_t) -> (error_kind, hint). The words on the output may be
 # translated, so the status comes first.

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import re
 
-from .gpu_record import (CLOCK_EVENT_REASONS, LOST, NOT_SUPPORTED, absence, bus_id, clean_text, device_id, finish, new_gpu, program_name,
-                         put,
+from .gpu_record import (CLOCK_EVENT_REASONS, LOST, NOT_SUPPORTED, absence, bus_id, device_id, finish, new_gpu, program_name, put,
                          set_status, words)
+from .texts import clean_text
 
 MAX_TEXT = 16 << 20
 # Far more than any real output has; text made to be costly ends here.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 
-from .gpu_record import (FIELDS, NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, clean_text, device_id, error_code, error_text, finish, new_gpu,
-                         program_name, put,
-                         set_status, slowed_by_hardware)
+from .gpu_record import (FIELDS, NOT_PERMITTED, NOT_SUPPORTED, add_sample, bus_id, device_id, error_code, error_text, finish, new_gpu,
+                         program_name, put, set_status, slowed_by_hardware)
+from .texts import clean_text
 
 # nvmlReturn_t (nvml.h)
 NO_PERMISSION, GPU_IS_LOST, RESET_REQUIRED = 4, 15, 16
