@@ -218,7 +218,9 @@ measurement:
       returned: always
     warm_up_requests: {description: Requests before the first step., type: int, returned: always, sample: 10}
     knee_concurrency:
-      description: The highest concurrency that meets O(latency_slo_seconds), 0 where the lowest doesn't; null without it.
+      description: >-
+        The highest concurrency that meets O(latency_slo_seconds), 0 where the lowest doesn't; null without it. Steps with fewer requests than
+        clients, or than 20, don't count; where all are such it is null.
       type: int
       returned: always
       sample: 50

@@ -68,6 +68,10 @@ TABLE = (
         "long the test ran",
         "请求到达（每秒 {rate} 个）快于应答（每秒 {done} 个）：队列一直增长到测试结束，延迟取决于测试运行了多久",
     ),
+    (
+        "requests: {requests}, fewer than its clients or than the {least} that a percentile takes: not counted",
+        "只有 {requests} 个请求，少于客户端数，或少于计算分位数所需的 {least} 个：不予采信",
+    ),
     ("{count} x {kind}: {words*}", "{kind} {count} 次：{words}"),
     ("{count} x {kind}: {words}", "{kind} {count} 次：{words}"),
     (

@@ -22,6 +22,7 @@ from request_servers import DEFAULTS, OK, SILENT, TOKEN, peer, scripted
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import latency, request_benchmark, request_load
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics import requests as load_metrics
 
 URL = "http://127.0.0.1:1/answer"
 
@@ -92,8 +93,8 @@ def test_hundred_samples():
     assert [latency.quantile(ordered, fraction) for fraction in (0.5, 0.95, 0.99, 1)] == [0.5, 0.95, 0.99, 1]
 
 
-def made(concurrency, p95, errors=0.0, stopped=None, grows=False):
-    return {"concurrency": concurrency, "latency_p95_seconds": p95, "error_fraction": errors, "stopped": stopped, "queue_grows": grows}
+def made(concurrency, p95, errors=0.0, stopped=None, grows=False, requests=200):
+    return {"concurrency": concurrency, "requests": requests, "latency_p95_seconds": p95, "error_fraction": errors, "stopped": stopped, "queue_grows": grows}
 
 
 @pytest.mark.parametrize(("steps", "knee"), [
@@ -107,11 +108,21 @@ def made(concurrency, p95, errors=0.0, stopped=None, grows=False):
     ([made(1, 0.1), made(10, 0.1, stopped="queue")], 1),
     ([made(1, 0.1), made(10, 0.1, grows=True)], 1),
     ([made(1, None, 1.0, "errors")], 0),
+    ([made(1, 0.1), made(50, 0.1, requests=1)], 1),
+    ([made(1, 0.1), made(50, 0.1, requests=49), made(100, 0.1)], 100),
+    ([made(1, 0.1), made(50, 0.1, requests=50)], 50),
+    ([made(1, 0.1, requests=19), made(10, 0.3)], 0),
+    ([made(50, 0.1, requests=1)], None),
+    ([made(50, None, 1.0, "errors", requests=12)], 0),
     ([], None),
 ])
 def test_the_knee(steps, knee):
     assert latency.knee(steps, 0.2) == knee
     assert latency.knee(steps, None) is None
+    # What an audit makes of the same steps.
+    result = {"steps": [dict(step, errors={}) for step in steps]}
+    found = load_metrics._knee(load_metrics.steps_of(result), 0.2) if load_metrics.steps_of(result) else None
+    assert (found and found[0]) == knee
 
 
 # ------------------------------------------------------------- as a host runs it
@@ -270,6 +281,7 @@ def test_notes_can_be_said_in_chinese():
     shared.workers[0].words = {"short_body": ["the answer ended 6 bytes before its end"], "http_5xx": ["HTTP 500 Of Some Kind", "HTTP 503"]}
     step = {"seconds": 5.0, "requests": 20, "requests_asked": 40, "requests_per_second": 4.0, "errors": {"short_body": 2, "http_5xx": 1},
             "client_cpu_fraction": 0.97, "queue_grows": True}
+    shared.concurrency = 21
     for stopped, counted in (("time", "chunks"), ("errors", "usage_and_chunks"), ("queue", None), ("bytes", None), (None, None)):
         for note in request_benchmark.step_notes(dict(step, stopped=stopped, tokens_counted=counted), shared):
             chinese("10 at once: " + note)

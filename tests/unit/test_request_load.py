@@ -397,6 +397,13 @@ def test_the_knee_is_found_and_all_steps_are_kept():
     assert made["requests_per_second"] == max(each["requests_per_second"] for each in made["steps"])
 
 
+def test_a_step_with_fewer_requests_than_clients_is_no_knee():
+    with peer() as url:
+        made = load(url + "/answer", concurrency=[1, 50], requests=20, latency_slo_seconds=5)
+    assert made["knee_concurrency"] == 1
+    assert made["notes"] == ["50 at once: requests: 20, fewer than its clients or than the 20 that a percentile takes: not counted"]
+
+
 def test_a_client_at_its_own_limit_says_so():
     with scripted(lambda _number: OK) as server:
         made = load(server.url, requests=20)

@@ -348,13 +348,16 @@ def step_notes(made, step):
     if made["tokens_counted"] in ("chunks", "usage_and_chunks"):
         notes.append("the server doesn't say how many tokens %s: pieces of text are counted, which may hold several tokens each"
                      % ("its answers have" if made["tokens_counted"] == "chunks" else "some of its answers have"))
+    if latency.too_few(made["requests"], step.concurrency, made["stopped"]):
+        notes.append("requests: %d, fewer than its clients or than the %d that a percentile takes: not counted"
+                     % (made["requests"], latency.FEWEST_REQUESTS))
     return notes
 
 
 def _knee_notes(steps, slo, knee):
-    if slo is None or not steps:
+    if knee is None:
         return []
-    above = [step["concurrency"] for step in steps if step["concurrency"] > knee and latency.meets(step, slo)]
+    above = [step["concurrency"] for step in latency.counted(steps) if step["concurrency"] > knee and latency.meets(step, slo)]
     if above:
         return ["%s at once met the latency although a lower concurrency didn't: not counted"
                 % ", ".join(str(concurrency) for concurrency in above)]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ...module_utils.measure import latency as rules
 from ..queueing import capacity, planned_rate
 from .measurements import SILENT, find_measurement, find_optional
 from .registry import amount, define, flag, maps, text
@@ -12,10 +13,7 @@ from .transfer import FAILED_ADVICE, commonest, failures_told, note_test, source
 MODULE = "request_benchmark"
 RATIO, WITHIN = "network.concurrency_ratio", "network.concurrency_within_latency"
 P99, ERRORS = "network.request_p99_seconds", "network.request_error_fraction"
-# More failed requests than this and a step doesn't hold a latency, however fast the others were.
-MAX_ERROR_FRACTION = 0.01
-# Of fewer requests than this the 95th percentile is their slowest, and no percentile.
-FEWEST_REQUESTS = 20
+MAX_ERROR_FRACTION = rules.MAX_ERROR_FRACTION
 
 define(
     RATIO,
@@ -86,10 +84,7 @@ def _tried(result):
 
 def too_few(step):
     """Whether a step sent fewer requests than it has clients, or than a percentile takes; not where it was stopped because of what it saw."""
-    requests = amount(step, "requests")
-    if requests is None or text(step, "stopped") in ("errors", "queue"):
-        return False
-    return requests < max(FEWEST_REQUESTS, step["concurrency"])
+    return rules.too_few(amount(step, "requests"), step["concurrency"], text(step, "stopped"))
 
 
 def _left_out(result, wanted):
@@ -120,13 +115,8 @@ def _errors(step):
 
 def holds(step, latency):
     """Whether a step keeps within `latency` seconds; None where it can't be told."""
-    if text(step, "stopped") in ("errors", "queue") or flag(step, "queue_grows"):
-        return False
-    failed = error_fraction(step) or 0
-    if failed > MAX_ERROR_FRACTION:
-        return False
     p95 = amount(step, "latency_p95_seconds")
-    return None if p95 is None else p95 <= latency
+    return rules.holds(p95, error_fraction(step), text(step, "stopped"), flag(step, "queue_grows"), latency)
 
 
 def _knee(steps, latency):
