@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import pathlib
@@ -31,6 +32,18 @@ def test_both_languages_with_the_same_placeholders(key):
     assert english and chinese and placeholders(english) == placeholders(chinese)
     if not re.fullmatch(r"\W*|(\W*\{\w+\}\W*)+", english):
         assert re.search("[\u4e00-\u9fff]", chinese), key
+
+
+def test_the_table_has_each_key_of_its_parts_and_none_is_written_twice():
+    written = [
+        node.value
+        for path in PLUGIN_UTILS.glob("messages*.py")
+        for table in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(table, ast.Dict)
+        for node in table.keys
+        if node is not None
+    ]
+    assert sorted(written) == sorted(messages.TABLE)
 
 
 def test_what_a_host_says_is_never_a_format():
