@@ -55,6 +55,14 @@ def traps():
     return folder
 
 
+@pytest.fixture
+def no_proxies(monkeypatch):
+    """The proxies of this machine are not for the servers of tests."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
 @pytest.fixture(autouse=True)
 def orphans_go_to_init():
     """A module that ends orphans makes its process their parent for as long as it lives; here that process is the tests', which live on."""
