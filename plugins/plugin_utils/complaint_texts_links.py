@@ -51,10 +51,21 @@ TABLE = (
      "端口范围：{text} 无效；请给出 1024 到 65535 之间的两个端口，例如 5201-5300"),
     ("{address} is no IP address", "{address} 不是 IP 地址"),
     # --- iperf3
-    ("the package iperf3 of your distribution", "发行版的 iperf3 软件包"),
-    ("iperf3 isn't installed here. Install it with: {command*}", "此处未安装 iperf3。安装命令：{command}"),
-    ("the iperf3 named, {path}, isn't installed here. Install it with: {command*}", "指定的 iperf3（{path}）不存在或不可执行。安装命令：{command}"),
-    ("{path} is {what}; iperf3 3.1 or newer is needed. Install it with: {command*}", "{path} 是 {what}；需要 iperf3 3.1 或更新版本。安装命令：{command}"),
+    (
+        "Install it with: the package iperf3 of your distribution (or the role prepare with gpu_audit_prepare_iperf3: true)",
+        "安装方法：发行版的 iperf3 软件包（或使用角色 prepare 并设 gpu_audit_prepare_iperf3: true）",
+    ),
+    (
+        "Install it with: {line} (or the role prepare with gpu_audit_prepare_iperf3: true)",
+        "安装命令：{line}（或使用角色 prepare 并设 gpu_audit_prepare_iperf3: true）",
+    ),
+    ("iperf3 isn't installed here. {how*}", "此处未安装 iperf3。{how}"),
+    ("the iperf3 named, {path}, isn't installed here. {how*}", "指定的 iperf3（{path}）不存在或不可执行。{how}"),
+    ("{path} is iperf {version}; iperf3 3.1 or newer is needed. {how*}", "{path} 是 iperf {version}；需要 iperf3 3.1 或更新版本。{how}"),
+    (
+        "{path} is not iperf3 (it says {said}); iperf3 3.1 or newer is needed. {how*}",
+        "{path} 不是 iperf3（其输出为 {said}）；需要 iperf3 3.1 或更新版本。{how}",
+    ),
     ("{path} --version gave no answer within {seconds} s and was ended", "{path} --version 在 {seconds} 秒内没有应答，已被终止"),
     ("{path} --version can't be started: {error}", "无法启动 {path} --version：{error}"),
     ("the program timeout (coreutils) isn't here; without it a server might be left running",

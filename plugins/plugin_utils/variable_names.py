@@ -26,9 +26,10 @@ KNOWN = frozenset((
 # Prefix of a role -> the rest of the names: those to set, and those that the role makes itself.
 ROLES = {
     "gpu_audit_prepare_": (
-        frozenset(("method", "fio", "directory", "python", "index_url", "wheelhouse")),
+        frozenset(("method", "fio", "iperf3", "directory", "python", "index_url", "wheelhouse")),
         frozenset((
-            "found", "apt", "way", "there", "wanted", "program", "site", "wheels", "fio_again", "fio_done", "fio_refreshes", "fio_there",
+            "found", "apt", "way", "there", "wanted", "program", "site", "wheels", "said", "reason", "tool", "tool_again", "tool_done",
+            "tool_refreshes", "tool_there",
         )),
     ),
     "measure_storage_": (

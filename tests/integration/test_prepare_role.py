@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -49,24 +50,33 @@ for folder in proc sys dev; do mount --rbind "/$folder" "$base/root/$folder"; do
 chroot "$base/root" sh -c "$prepared" >/dev/null 2>&1
 cd /; exec chroot "$base/root" "$@"
 """
-NO_FIO = "apt-get remove -y fio; ! command -v fio"
+TOOLS = {"fio": ("fio-3.", "fio-3.99"), "iperf3": ("iperf 3.", "iperf 3.99 (cJSON 1.7.15)")}
+
+
+def without(tool):
+    return "apt-get remove -y %s; ! command -v %s" % (tool, tool)
+
+
+@pytest.fixture(params=TOOLS)
+def tool(request):
+    return request.param
 
 
 @pytest.fixture
-def copied(tmp_path):
-    """`copied(prepared, check)`: the role with gpu_audit_prepare_fio in a copy of this machine in which `prepared` (shell) was run before;
-    twice, one run after the other. Gives the completed process; its last line of output is the fio there is then."""
+def copied(tmp_path, tool):
+    """`copied(prepared, arguments)`: the role with the tool switched on in a copy of this machine in which `prepared` (shell) was run before,
+    `times` runs one after the other. Gives the completed process; its last line of output is the version of the tool there is then."""
     if os.geteuid() != 0 or not shutil.which("apt-get") or not shutil.which("unshare"):
         pytest.skip("needs root on a Debian machine")
     host = Host(tmp_path)
-    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "gpu_audit_prepare_fio": True}
-    (tmp_path / "values.json").write_text(json.dumps(variables))
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "gpu_audit_prepare_" + tool: True}
 
-    def go(prepared, *arguments, times=1):
+    def go(prepared, *arguments, times=1, **more):
+        (tmp_path / "values.json").write_text(json.dumps(dict(variables, **more)))
         (tmp_path / "copy").mkdir(exist_ok=True)
         play = "%s -i host, prepare.yml -e @values.json %s || code=$?" % (BIN / "ansible-playbook", " ".join(arguments))
         # Folders of a test may lie below a mount that an overlay of / doesn't show.
-        command = "cd %s && code=0; %s; fio --version 2>/dev/null || echo no fio; exit $code" % (tmp_path, "; ".join([play] * times))
+        command = "cd %s && code=0; %s; (%s --version 2>/dev/null || echo none) | head -1; exit $code" % (tmp_path, "; ".join([play] * times), tool)
         done = run(["unshare", "-m", "sh", "-c", COPY, "sh", str(tmp_path / "copy"), prepared, "sh", "-c", command], tmp_path, host.environ)
         if "PLAY RECAP" not in done.stdout:
             pytest.skip("no copy of this machine can be made: " + (done.stderr or done.stdout)[-300:])
@@ -131,37 +141,61 @@ def test_a_folder_without_the_wheels_is_refused(tmp_path):
     assert not host.directory.exists()
 
 
-def test_fio_is_installed_once_from_the_distribution(copied):
-    done = copied(NO_FIO, times=2)
+def test_a_misspelt_variable_is_told(tmp_path):
+    host = Host(tmp_path)
+    done = host.prepare("--check", gpu_audit_prepare_iperf="true", gpu_audit_prepare_methode="auto")
+    assert done.returncode == 0 and "gpu_audit_prepare_iperf is no variable of this audit" in done.stdout, done.stdout
+    assert 'did you mean \\"gpu_audit_prepare_method\\"?' in done.stdout
+    assert "is no variable" not in host.prepare("--check").stdout
+
+
+def test_everything_is_said_in_the_language_of_the_run(tmp_path):
+    host = Host(tmp_path)
+    chinese = {"gpu_audit_language": "zh", "gpu_audit_prepare_pyton": "x"}
+    done = host.prepare("--check", **chinese)
+    assert "将安装在 %s/venv" % host.directory in done.stdout and "gpu_audit_prepare_pyton 不是本审计的变量" in done.stdout, done.stdout
+    assert "已经存在，未做任何更改" in host.prepare(gpu_audit_prepare_method="auto", **chinese).stdout
+    done = host.prepare(gpu_audit_prepare_wheelhouse=str(tmp_path), **chinese)
+    assert done.returncode == 2 and "中必须有 nvidia-ml-py" in done.stdout + done.stderr
+
+
+def test_a_tool_is_installed_once_from_the_distribution(copied, tool):
+    done = copied(without(tool), times=2)
     if "Temporary failure resolving" in done.stdout or "Failed to fetch" in done.stdout:
         pytest.skip("no mirror can be reached")
-    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("fio-3."), done.stdout
+    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith(TOOLS[tool][0]), done.stdout
     first, second = (part.partition("\n\n")[0] for part in done.stdout.split("PLAY RECAP")[1:])
     assert "changed=0 " not in first and "changed=0 " in second
+    assert ("https://github.com/NVIDIA/nccl-tests" in done.stdout) is (tool == "iperf3")
 
 
-def test_fio_in_check_mode_is_only_announced(copied):
-    done = copied(NO_FIO, "--check")
-    assert done.returncode == 0 and "changed=1 " in done.stdout and done.stdout.splitlines()[-1] == "no fio", done.stdout
+def test_a_tool_in_check_mode_is_only_announced(copied, tool):
+    done = copied(without(tool), "--check")
+    assert done.returncode == 0 and "changed=1 " in done.stdout and done.stdout.splitlines()[-1] == "none", done.stdout
 
 
-def test_a_machine_without_package_lists_fetches_them_first(copied):
-    empty = NO_FIO + "; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin"
+def test_a_machine_without_package_lists_fetches_them_first(copied, tool):
+    empty = without(tool) + "; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin"
     done = copied(empty, "--check")
     assert done.returncode == 0 and "Without --check they are fetched anew" in done.stdout, done.stdout
+    assert "不带 --check 运行时会先刷新列表再试" in copied(empty, "--check", gpu_audit_language="zh").stdout
     done = copied(empty)
     if "Failed to update apt cache" in done.stdout or "Failed to fetch" in done.stdout:
         pytest.skip("no mirror can be reached")
-    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("fio-3."), done.stdout
+    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith(TOOLS[tool][0]), done.stdout
 
 
-def test_an_fio_that_is_there_is_left_alone(copied):
-    done = copied(NO_FIO + "; printf '#!/bin/sh\\necho fio-3.99\\n' > /usr/local/bin/fio; chmod +x /usr/local/bin/fio")
-    assert done.returncode == 0 and "changed=0 " in done.stdout and done.stdout.splitlines()[-1] == "fio-3.99", done.stdout
+def test_a_tool_that_is_there_is_left_alone(copied, tool):
+    said = TOOLS[tool][1]
+    done = copied(without(tool) + "; printf '#!/bin/sh\\necho \"%s\"\\n' > /usr/local/bin/%s; chmod +x /usr/local/bin/%s" % (said, tool, tool))
+    assert done.returncode == 0 and "changed=0 " in done.stdout and done.stdout.splitlines()[-1] == said, done.stdout
 
 
-def test_a_distribution_without_fio_is_told_how_to_get_it(copied):
-    done = copied(NO_FIO + "; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /etc/apt/sources.list /etc/apt/sources.list.d/*")
+@pytest.mark.parametrize("language, words", [("en", "couldn't be installed on this host: "), ("zh", "无法在该主机上安装 .*：")])
+def test_a_distribution_without_a_tool_is_told_how_to_get_it(copied, tool, language, words):
+    nothing = without(tool) + "; rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /etc/apt/sources.list /etc/apt/sources.list.d/*"
+    done = copied(nothing, gpu_audit_language=language)
     said = " ".join(done.stdout.split())
-    assert done.returncode == 2 and "fio couldn't be installed on this host: no" in said.replace("host: No", "host: no"), done.stdout
-    assert "measure_storage_fio" in said and "Traceback" not in done.stdout + done.stderr
+    assert done.returncode == 2 and re.search(words + ".*no (available|package)", said, re.IGNORECASE), done.stdout
+    assert {"fio": "measure_storage_fio", "iperf3": "measure_network_link_iperf3"}[tool] in said
+    assert "Traceback" not in done.stdout + done.stderr

@@ -61,8 +61,9 @@ def tool(path=None, os_release="", run=run_program):
     """-> Tool; NoTool where there is none. `path`: a program or a bare name; null for iperf3 on the search path."""
     found = _found(path or "iperf3")
     if found is None:
+    how = "Install it with: %s (or the role prepare with gpu_audit_prepare_iperf3: true)" % install_line(os_release)
         words = "iperf3" if not path else "the iperf3 named, %s," % path
-        raise NoTool("%s isn't installed here. Install it with: %s" % (words, install_line(os_release)))
+        raise NoTool("%s isn't installed here. %s" % (words, how))
     done = run([found, "--version"], ANSWER_SECONDS)
     if done.timed_out or done.rc is None:
         raise NoTool("%s --version %s" % (found, "gave no answer within %d s and was ended" % ANSWER_SECONDS if done.timed_out
@@ -71,9 +72,8 @@ def tool(path=None, os_release="", run=run_program):
     version = re.search(r"\biperf (3\.\d+[\w.+-]*)", said)
     if not version:
         other = re.search(r"\biperf (?:version )?([\d.]+)", said)
-        raise NoTool("%s is %s; iperf3 3.1 or newer is needed. Install it with: %s" % (
-            found, "iperf %s" % other.group(1) if other else "not iperf3 (it says %s)" % (plain_line(said, 100) or "nothing"),
-            install_line(os_release)))
+        raise NoTool("%s is %s; iperf3 3.1 or newer is needed. %s" % (
+            found, "iperf %s" % other.group(1) if other else "not iperf3 (it says %s)" % (plain_line(said, 100) or "nothing"), how))
     usage = run([found, "--help"], ANSWER_SECONDS)
     return Tool(found, version.group(1), frozenset(re.findall(r"(--[a-z][a-z0-9-]+)", usage.stdout + usage.stderr)))
 
