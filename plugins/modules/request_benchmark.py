@@ -241,6 +241,11 @@ measurement:
       returned: always
       sample: {"version": "TLSv1.3", "cipher": "TLS_AES_256_GCM_SHA384", "issuer": "CA", "not_after": null, "verified": true}
     address: {description: Address and port that the first connection went to., type: str, returned: always, sample: "192.0.2.7:443"}
+    own_address:
+      description: Whether that is an address of this host itself, so that no network took part. Null behind a proxy.
+      type: bool
+      returned: always
+      sample: false
     local_time:
       description: When it began, by the host's own clock and zone.
       type: str

@@ -266,6 +266,11 @@ measurement:
       type: dict
       returned: always
     address: {description: Address and port connected to., type: str, returned: always, sample: "192.0.2.7:443"}
+    own_address:
+      description: Whether that is an address of this host itself, so that no network took part. Null behind a proxy.
+      type: bool
+      returned: always
+      sample: false
     streams: {description: Connections at once., type: int, returned: always, sample: 1}
     hosts_at_once: {description: O(hosts_at_once)., type: int, returned: always, sample: 1}
     alone_bytes_per_second: {description: O(alone_bytes_per_second)., type: float, returned: always}

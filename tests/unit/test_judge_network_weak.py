@@ -67,11 +67,21 @@ def test_another_host_and_a_proxy_are_no_host_itself(address, proxy):
     assert found(moved(address=address, proxy=proxy), "network.upload_ratio")["status"] == "pass"
 
 
+@pytest.mark.parametrize("said, link, status", [(True, "10.9.0.1", "unknown"), (False, "10.9.0.7", "pass"), (None, "10.9.0.7", "unknown")])
+def test_a_host_that_says_whose_address_it_was_is_believed(said, link, status):
+    document, inputs = moved(address="10.9.0.7:8000", own_address=said)
+    judging.measure(document, "link_benchmark", "links", address=link)
+    assert judging.finding(judging.judged(document, inputs), "network.upload_ratio")["status"] == status
+
+
 def test_a_service_may_be_asked_on_its_own_host_and_the_audits_own_server_not():
     service = found(loaded(RISING, address="127.0.0.1:8000"), "network.concurrency_ratio")
     assert service["status"] == "pass" and "within this host" in service["message"]
     assert found(loaded(RISING, address="127.0.0.1:8000", stand_in=True), "network.concurrency_ratio")["status"] == "unknown"
     assert found(loaded(RISING, address="192.0.2.7:8000", stand_in=True), "network.concurrency_ratio")["status"] == "pass"
+    assert found(loaded(RISING, address="10.9.0.7:8000", stand_in=True, own_address=True), "network.concurrency_ratio")["status"] == "unknown"
+    service = found(loaded(RISING, address="10.9.0.7:8000", own_address=True), "network.concurrency_ratio")
+    assert service["status"] == "pass" and "within this host" in service["message"]
 
 
 @pytest.mark.parametrize("language, word", [("en", "a later test failed"), ("zh", "之后的一次测试失败")])

@@ -425,7 +425,7 @@ def test_what_a_request_looks_like(head, wanted):
     asked = request_benchmark.make_asked(dict(request_servers.DEFAULTS, **dict({"headers": {}}, **head)))
     aim = http_connection.target(head["url"])
     own = {"Authorization": http_connection._basic(aim.userinfo)} if aim.userinfo else {}
-    opened = http_connection.Opened(None, None, aim.path, own, 0, None, None, None, None, None)
+    opened = http_connection.Opened(None, None, aim.path, own, 0, None, None, None, None, None, None)
     lines = b"".join(asked.message(opened)).decode("latin-1").split("\r\n")
     assert set(wanted) < set(lines) and sum(line.lower().startswith("host:") for line in lines) == 1
     assert sum(line.lower().startswith("content-type:") for line in lines) <= 1

@@ -11,21 +11,18 @@ import http.client
 import json
 import socket
 import ssl
+import struct
 import threading
 
 import pytest
 import transfer_servers as servers
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_errors, transfer, transfer_request
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, http_errors, link_netlink, transfer, transfer_request
 
 BODY = b"b" * 100000
 GOOD = servers.gives(BODY)
 
 
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+pytestmark = pytest.mark.usefixtures("no_proxies")
 
 
 def run(url, **options):
@@ -332,3 +329,37 @@ def test_a_moment_that_is_past_is_told():
         result = run(server.url, start_at=1.0, hosts_at_once=8, alone_bytes_per_second=5.0)
     assert any("not all of them moved data at once" in note for note in result["notes"])
     assert result["hosts_at_once"] == 8 and result["alone_bytes_per_second"] == 5.0
+
+
+# --- whose address it was
+
+
+def own_addresses():
+    return ["127.0.0.1", *[entry["address"] for entry in link_netlink.addresses() if entry["scope"] == "global" and ":" not in entry["address"]][:2]]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_host_that_talks_to_itself_says_so(monkeypatch, known):
+    if not known:
+        monkeypatch.setattr(link_netlink, "_ask", lambda *_arguments: (_ for _ in ()).throw(PermissionError(1, "no netlink")))
+        addresses = ["127.0.0.1"]
+    else:
+        addresses = own_addresses()
+    for address in addresses:
+        with servers.Server(GOOD, address=address) as server:
+            result = run(server.url, attempts=1)
+            assert result["own_address"] is True and result["address"].startswith(address + ":")
+            sent = http_connection.connect(server.url, 5)
+            assert http_connection.own_address(sent._replace(address="[::ffff:%s]:80" % address)) is True
+            assert http_connection.own_address(sent._replace(proxy={"endpoint": "http://p"})) is None
+            if not known:
+                assert http_connection.own_address(sent._replace(address="198.51.100.7:80")) is False
+            sent.connection.close()
+    assert http_connection.own_address(None) is None
+
+
+@pytest.mark.parametrize("kind, own", [(1, False), (2, True), (5, False)])
+def test_the_kernel_says_whose_an_address_is(monkeypatch, kind, own):
+    route = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, 0, 0, 0, kind, 0)
+    monkeypatch.setattr(link_netlink, "_ask", lambda *_arguments: [(24, route)])
+    assert link_netlink.is_own("10.0.0.9") is own

@@ -21,17 +21,17 @@ Request = collections.namedtuple("Request", "method path headers")
 class Server:
     """`behaviours`: functions (connection, request) that answer; `requests` holds what was asked, `bodies` what came."""
 
-    def __init__(self, *behaviours, context=None, receive_buffer=None):
+    def __init__(self, *behaviours, context=None, receive_buffer=None, address="127.0.0.1"):
         self.behaviours, self.context = list(behaviours), context
         self.requests, self.bodies, self.errors = [], [], []
         self._listener = socket.socket()
         if receive_buffer:
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._listener.bind(("127.0.0.1", 0))
+        self._listener.bind((address, 0))
         self._listener.listen(64)
         self.port = self._listener.getsockname()[1]
         self.scheme = "https" if context else "http"
-        self.url = "%s://127.0.0.1:%d/" % (self.scheme, self.port)
+        self.url = "%s://%s:%d/" % (self.scheme, address, self.port)
         self._lock, self._ended = threading.Lock(), threading.Event()
 
     def __enter__(self):

@@ -18,6 +18,7 @@ import collections
 import functools
 import http.client
 import io
+import ipaddress
 import os
 import re
 import socket
@@ -27,13 +28,14 @@ import time
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment
 
+from . import link_netlink
 from .http_errors import Failure, as_failure, endpoint, start_thread, unclear, unclear_parts
 
-Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address proxy endpoint")
+Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address source proxy endpoint")
 Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for;
 headers: to be sent with each request (Authorization of a URL's userinfo, Proxy-Authorization): secret; connect_seconds: looking the name
 up, connecting, a proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"}; address: "IP:port"
-connected to (the proxy's where there is one); proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL
+connected to (the proxy's where there is one); source: this host's own IP of it; proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL
 without secrets."""
 
 Target = collections.namedtuple("Target", "scheme host port path userinfo")
@@ -358,7 +360,7 @@ def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_ce
         raise Failure("proxy", "the proxy: %s" % failure) if via else failure
     timed = TimedSocket(sock, deadline, stall_seconds)
     try:
-        address = "%s:%d" % (_bare(sock.getpeername()[0]), sock.getpeername()[1])
+        address, local = "%s:%d" % (_bare(sock.getpeername()[0]), sock.getpeername()[1]), sock.getsockname()[0]
         if via and aim.scheme == "https":
             _tunnel(timed, aim, proxy_headers)
         elif via:
@@ -383,4 +385,25 @@ def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_ce
     connection.auto_open = 0
     connection.sock = timed
     used = {"endpoint": endpoint(chosen), "source": source, "tunnel": aim.scheme == "https"} if via else None
-    return Opened(connection, timed, path, headers, connected - begun, tls_seconds, facts, address, used, endpoint(url))
+    return Opened(connection, timed, path, headers, connected - begun, tls_seconds, facts, address, local, used, endpoint(url))
+
+
+def own_address(opened):
+    """Whether a connection went to this host itself, so that no network took part; null where that isn't known: there was none, or a proxy
+    took it on.
+
+    The kernel is asked: of an interface with several addresses one connects to the second from the first.
+    """
+    if opened is None or opened.proxy:
+        return None
+    there, here = (_plain(text) for text in (opened.address.rpartition(":")[0].strip("[]"), opened.source))
+    try:
+        return link_netlink.is_own(there)
+    except OSError:
+        return there == here
+
+
+def _plain(address):
+    """An IP address without its scope, as IPv4 where it is one in IPv6's clothes."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    return str(getattr(found, "ipv4_mapped", None) or found)

@@ -14,6 +14,7 @@ _SECONDS = 5
 _ADDRESS, _LOCAL = 1, 2          # IFA_*
 _DESTINATION, _SOURCE, _OUT = 1, 2, 4          # RTA_*
 _GLOBAL, _SITE, _LINK, _HOST = 0, 200, 253, 254          # RT_SCOPE_*
+_TO_ITSELF = 2          # RTN_LOCAL
 
 
 def _ask(kind, flags, body):
@@ -70,6 +71,20 @@ def addresses():
 
 def route_interface(destination, source=None):
     """Name of the interface that packets to `destination` (sent from `source`) leave by. OSError where there is no route."""
+    for payload in _routes(destination, source):
+        out = _attributes(payload[12:]).get(_OUT)
+        if out:
+            return socket.if_indextoname(struct.unpack("=I", out)[0])
+    raise OSError(0, "the kernel names no interface for it")
+
+
+def is_own(destination):
+    """Whether packets to an address stay on this host, be it of the loop or of any interface. OSError where there is no route to it."""
+    return any(len(payload) >= 12 and bytearray(payload)[7] == _TO_ITSELF for payload in _routes(destination, None))
+
+
+def _routes(destination, source):
+    """The kernel's answers to which way packets take."""
     family = family_of(destination)
     body = b""
     bits = 32 if family == socket.AF_INET else 128
@@ -78,11 +93,7 @@ def route_interface(destination, source=None):
             raw = socket.inet_pton(family, address)
             body += struct.pack("=HH", 4 + len(raw), kind) + raw
     head = struct.pack("=BBBBBBBBI", family, bits, bits if source else 0, 0, 0, 0, 0, 0, 0)
-    for _kind, payload in _ask(_GET_ROUTE, 0, head + body):
-        out = _attributes(payload[12:]).get(_OUT)
-        if out:
-            return socket.if_indextoname(struct.unpack("=I", out)[0])
-    raise OSError(0, "the kernel names no interface for it")
+    return [payload for _kind, payload in _ask(_GET_ROUTE, 0, head + body)]
 
 
 def family_of(address):

@@ -226,7 +226,7 @@ def run(options, planned):
         "latency_slo_seconds": slo, "streaming": "openai" if asked.streaming else "none", "keep_alive": asked.keep_alive,
         "stand_in": bool(options.get("stand_in")),
         "timeout_seconds": asked.timeout_seconds, "proxy": facts.get("proxy"), "tls": facts.get("tls"), "address": facts.get("address"),
-        "local_time": local_time, "notes": notes,
+        "own_address": facts.get("own_address"), "local_time": local_time, "notes": notes,
     }
 
 
@@ -235,11 +235,12 @@ def _count(step):
 
 
 def _facts(step, known):
-    """{"proxy", "tls", "address"} of the first connection that was made."""
+    """{"proxy", "tls", "address", "own_address"} of the first connection that was made."""
     if known:
         return known
     opened = next((worker.opened for worker in step.workers if worker.opened is not None), None)
-    return {} if opened is None else {"proxy": opened.proxy, "tls": opened.tls, "address": opened.address}
+    return {} if opened is None else {
+        "proxy": opened.proxy, "tls": opened.tls, "address": opened.address, "own_address": http_connection.own_address(opened)}
 
 
 def _joined(step, name):

@@ -165,6 +165,7 @@ def measurement(options, place, attempts, begun, notes):
         "attempts": taken, "attempts_asked": options.get("attempts") or ATTEMPTS, "attempts_failed": len(taken) - len(good),
         "retries_count": sum(len(attempt["retries"]) for attempt in taken), "bytes": moved, "checksum": attempts.checksum(),
         "proxy": opened.proxy if opened else None, "tls": opened.tls if opened else None, "address": opened.address if opened else None,
+        "own_address": http_connection.own_address(opened),
         "streams": place.streams, "hosts_at_once": options.get("hosts_at_once") or 1,
         "alone_bytes_per_second": options.get("alone_bytes_per_second"), "local_time": begun,
         "limited_by": next((limit for limit in ("seconds", "bytes") if limit in limits), None), "notes": notes,

@@ -131,12 +131,13 @@ def _by_peer(entry):
 
 def to_itself(state, entry):
     """The address that a test went to where it is one of the host's own, so that no network took part; None for any other, and where a
-    proxy answered.
+    proxy answered. A result that doesn't say it (own_address) is held against the address of the host's links.
     """
     result = mapping(entry, "result")
     address = text(result, "address")
     if not address or result.get("proxy"):
         return None
+    known = result.get("own_address")
     own = {text(mapping(link, "result"), "address") for link in maps(state.document, "measurements") if link.get("module") == "link_benchmark"}
     for written in (address, address.rpartition(":")[0]):
         bare = written.strip("[]").partition("%")[0]
@@ -145,7 +146,7 @@ def to_itself(state, entry):
         except ValueError:
             continue
         found = getattr(found, "ipv4_mapped", None) or found
-        return bare if found.is_loopback or str(found) in own else None
+        return bare if found.is_loopback or known is True or known is not False and str(found) in own else None
     return None
 
 
