@@ -59,12 +59,16 @@ def _three_figures(size):
     return "%.1f" % size if size >= 9.995 else "%.2f" % size
 
 
+_BIT_RATES = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s")
+
+
 def format_bit_rate(value):
-    """Bits per second as links are named: 9.41 Gb/s, 100 Mb/s."""
-    for size, unit in ((10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s")):
-        if value >= size:
-            return ("%.3g %s" if value < 1000 * size else "%.0f %s") % (value / size, unit)
-    return "%.3g b/s" % value
+    """Bits per second in three figures, as links are named everywhere: 9.41 Gbit/s, 100 Mbit/s."""
+    size, index = float(value), 0
+    # 999.5 would print as 1e+03 after rounding: such a rate belongs to the next unit.
+    while abs(size) >= 999.5 and index < len(_BIT_RATES) - 1:
+        size, index = size / 1000, index + 1
+    return "%s %s" % (format_number(float("%.3g" % size)), _BIT_RATES[index])
 
 
 def format_fraction(value):

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import collections
 
+from ..numbers import format_bit_rate
 from .clean import display, for_html, is_number
-from .figures import link_rate
 
 ROWS = 6
 _RAM_EDGES = (1.0, 2.0, 3.0, 4.0)
@@ -98,7 +98,7 @@ def _ranked(counts, view):
 
 def _by_rate(counts, view):
     known = sorted((rate for rate in counts if rate is not None), reverse=True)
-    return [(link_rate(rate), counts[rate], False) for rate in known[: ROWS + 2]] + _unknown(counts, view)
+    return [(format_bit_rate(rate), counts[rate], False) for rate in known[: ROWS + 2]] + _unknown(counts, view)
 
 
 def _binned(counts, view, edges, suffix):

@@ -1,23 +1,12 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The report's figures: `plugin_utils.numbers`, and what only a report shows: durations, link rates, exact values."""
+"""The report's figures: `plugin_utils.numbers`, and what only a report shows: durations, exact values."""
 
 from __future__ import annotations
 
 from .. import messages, numbers
 from . import texts
 from .clean import display, is_number
-
-_RATES = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s")
-
-
-def link_rate(bits):
-    """Bits per second as the port is called: 25 Gbit/s."""
-    size, index = float(bits), 0
-    while abs(size) >= 999.5 and index < len(_RATES) - 1:
-        size, index = size / 1000, index + 1
-    return f"{numbers.format_number(size)} {_RATES[index]}"
-
 
 def short_time(seconds, language):
     """Seconds of an answer: three figures in milliseconds below one second; None is a dash."""
@@ -44,7 +33,7 @@ def human(value, unit, language):
     if unit == "seconds":
         return numbers.format_duration(value, language)
     if unit == "bits_per_second":
-        return link_rate(value)
+        return numbers.format_bit_rate(value)
     if unit in numbers.UNITS:
         return numbers.format_value(value, unit, language)
     named = texts.unit(language, unit)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from ..metrics import requests as load_metrics, transfer as transfer_metrics
 from ..metrics.measurements import failed_since
+from ..numbers import format_bit_rate
 from . import closing
 from .clean import brief, display, is_number
-from .figures import human, link_rate, short_time
+from .figures import human, short_time
 from .measured_charts import moment
 
 TRANSFER, REQUESTS, LINKS = "transfer_benchmark", "request_benchmark", "link_benchmark"
@@ -348,7 +349,7 @@ def _knee(view, measured, form):
 
 def bits(rate):
     """Bytes per second as a link's rate in three figures: 9.41 Gbit/s."""
-    return link_rate(float(f"{rate * 8:.3g}"))
+    return format_bit_rate(rate * 8)
 
 
 def _link(view, measured):
@@ -380,7 +381,7 @@ def share_words(view, result):
     peer, line = result.get("undecided_with"), amount(result, "line_rate_bits_per_second")
     share, middle = amount(result, "fraction_of_line_rate"), amount(result, "group_median_bytes_per_second")
     if result.get("judged_by") == "line_rate" and share is not None:
-        said = view.text("net_of_line", share=percent(view, share), line=link_rate(line) if line else "?")
+        said = view.text("net_of_line", share=percent(view, share), line=format_bit_rate(line) if line else "?")
     elif amount(result, "fraction_of_group_median") is not None:
         share = percent(view, result["fraction_of_group_median"])
         said = view.text("net_of_group", share=share, middle=bits(middle) if middle is not None else "?")
