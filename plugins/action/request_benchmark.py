@@ -12,4 +12,4 @@ class ActionModule(MeasuringAction):
 
     MODULE = "request_benchmark"
     SUMMARY = ("requests_per_second", "knee_concurrency", "notes")
-    SIZES = ("payload_bytes", "bytes")
+    SIZES = {"payload_bytes": 0, "bytes": 64 << 10}

@@ -14,7 +14,7 @@ class ActionModule(MeasuringAction):
     MODULE = "storage_benchmark"
     SUMMARY = ("read_bytes_per_second", "small_file_bytes_per_second", "random_read_iops", "checkpoint_write_bytes_per_second",
                "mixed_read_bytes_per_second", "mixed_write_bytes_per_second", "errors", "buffered_label", "quick")
-    SIZES = ("size_bytes", "sample_bytes")
+    SIZES = {"size_bytes": 0, "sample_bytes": 0}
 
     def answer(self, task_vars):
         """MeasuringAction's, for a path that Ansible can hand on."""

@@ -21,7 +21,7 @@ class ActionModule(MeasuringAction):
     MODULE = "transfer_benchmark"
     SUMMARY = ("direction", "bytes_per_second", "peak_bytes_per_second", "time_to_first_byte_seconds", "attempts_failed", "retries_count",
                "limited_by", "notes")
-    SIZES = ("bytes",)
+    SIZES = {"bytes": 64 << 10}
     _presigned = None
 
     def _arguments(self):

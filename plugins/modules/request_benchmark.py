@@ -115,7 +115,7 @@ options:
   bytes:
     description:
       - Bytes sent in bodies and received in all, heads as well, after which the test ends. 8 GiB when not given; a task may give text
-        such as C(100 MiB). An answer that is still coming then may have 64 KiB, and counts as none where it has more.
+        such as C(100 MiB), and no less than 64 KiB. An answer that is still coming then may have 64 KiB, and counts as none where it has more.
     type: int
     default: 8589934592
   ca_path:

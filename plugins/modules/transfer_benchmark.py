@@ -41,7 +41,7 @@ options:
     description:
       - Bytes of one attempt. An upload sends exactly so many (1 GiB when not given), a download stops there at the latest (4 GiB when
         not given; the peer is asked for 1 GiB).
-      - A task may give text such as C(1 GiB).
+      - A task may give text such as C(1 GiB), and no less than 64 KiB.
     type: int
   timeout_seconds:
     description:

@@ -21,6 +21,19 @@ TABLE = (
         "比约定的统一开始时刻晚 {seconds} 秒：各主机并非同时传输",
     ),
     # Options.
+    (
+        "{bytes} bytes are too few to tell anything, give at least {least}. Text with a space needs JSON on the command line "
+        "(-e '{{\"name\": \"1.5 GiB\"}}'), or no space (-e name=1.5GiB)",
+        "{bytes} 字节太少，测不出结果，请至少给出 {least}。命令行上含空格的值须用 JSON（-e '{{\"name\": \"1.5 GiB\"}}'），或去掉空格（-e name=1.5GiB）",
+    ),
+    (
+        "-e ends a value at its first space, so that this is {value} and not {wanted}. Leave the space out (-e {bare}), or give JSON (-e '{json}')",
+        "-e 会在第一个空格处截断，实际得到的是 {value}，而不是 {wanted}。请去掉空格（-e {bare}），或用 JSON 给出（-e '{json}'）",
+    ),
+    (
+        "-e ends a value at its first space, so that this is {value} and not {wanted}. Give a number in the unit of its name",
+        "-e 会在第一个空格处截断，实际得到的是 {value}，而不是 {wanted}。请只给出数字，单位见变量名",
+    ),
     ("{url} is no URL", "{url} 不是 URL"),
     (
         "{url} is no URL that can be read safely: write an @, /, ? or # of a name, a password or a path as %40, %2F, %3F, %23",

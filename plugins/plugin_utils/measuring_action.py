@@ -24,11 +24,11 @@ from . import (
     measuring,
     measuring_end,
     measuring_texts,
+    option_sizes,
     run_directory,
     run_pointer,
     secret_options,
     variable_names,
-    workload,
 )
 from .edge_action import LANGUAGE, EdgeAction
 from .verdict_table import clean
@@ -49,8 +49,8 @@ class MeasuringAction(EdgeAction):
     MODULE = ""
     # Numbers of the result that the task's own result repeats, for a debug line or a condition.
     SUMMARY = ()
-    # Options that may be text such as "150 KB", as in the workload form: the module gets bytes.
-    SIZES = ()
+    # Options that may be text such as "150 KB", as in the workload form, with the least that can be meant: the module gets bytes.
+    SIZES = {}
     _spoken = "en"
 
     _requires_connection = True
@@ -61,6 +61,9 @@ class MeasuringAction(EdgeAction):
         self._spoken = self._checked_language(task_vars)
         for sentence in variable_names.unknown(task_vars):
             self.warn(sentence, task_vars)
+        lost = option_sizes.lost_unit(task_vars)
+        if lost:
+            raise ValueError(lost)
         self._size_options()
         arguments = ansible_edge.plain(dict(self._task.args))
         target = measuring.target_of(arguments)
@@ -98,13 +101,14 @@ class MeasuringAction(EdgeAction):
         return self.language(task_vars)
 
     def _size_options(self):
-        """SIZES as bytes; ValueError for text that is no size."""
-        for key in self.SIZES:
-            value = ansible_edge.plain(self._task.args.get(key))
-            if isinstance(value, str):
-                size = workload.parse_size(value)
-                if size is None:
-                    raise ValueError('%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value))
+        """SIZES as bytes; ValueError for text that is no size, and for what is too little."""
+        for key, least in self.SIZES.items():
+            if self._task.args.get(key) is None:
+                continue
+            size = option_sizes.as_bytes(key, ansible_edge.plain(self._task.args[key]), least)
+            if size is None:
+                del self._task.args[key]
+            else:
                 self._task.args[key] = size
 
     def _grace(self, task_vars):

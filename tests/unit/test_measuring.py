@@ -21,6 +21,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     measurement_store,
     measuring,
     measuring_texts,
+    option_sizes,
     run_directory,
     storage_jobs,
 )
@@ -361,7 +362,7 @@ def test_sizes_of_a_task_may_be_text():
     from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring_action
 
     class Sized(measuring_action.MeasuringAction):
-        SIZES = ("sample_bytes", "size_bytes", "limit_bytes")
+        SIZES = {"sample_bytes": 0, "size_bytes": 0, "limit_bytes": 65536}
 
         def __init__(self, **args):
             self._task = types.SimpleNamespace(args=args)
@@ -371,6 +372,48 @@ def test_sizes_of_a_task_may_be_text():
     assert action._task.args == {"sample_bytes": 150000, "size_bytes": 7, "name": "1 GiB"}
     with pytest.raises(ValueError, match="limit_bytes: 'much' is no size"):
         Sized(limit_bytes="much")._size_options()
+    # A variable of a role that was left as it is, on the command line.
+    nothing = Sized(limit_bytes="0", size_bytes=0)
+    nothing._size_options()
+    assert nothing._task.args == {"size_bytes": 0}
+    for small in (900, "900", "65535", 1):
+        with pytest.raises(ValueError, match="limit_bytes: [0-9]+ bytes are too few to tell anything, give at least 64.0 KiB") as caught:
+            Sized(limit_bytes=small)._size_options()
+        assert "太少" in complaints.say(str(caught.value), "zh")
+    Sized(limit_bytes=65536, sample_bytes=1)._size_options()
+
+
+@pytest.mark.parametrize(
+    "name, value, left, advice, zh",
+    [
+        ("measure_network_upload_bytes", "900", "TiB", "(-e measure_network_upload_bytes=900TiB)", "请去掉空格"),
+        ("measure_storage_sample_bytes", "1.5", "GiB more", "'{\"measure_storage_sample_bytes\": \"1.5 GiB\"}'", "JSON"),
+        ("measure_network_timeout_seconds", "5", "min", "5 and not 5 min. Give a number in the unit of its name", "单位见变量名"),
+        ("measure_network_link_udp_bits_per_second", "10", "Mbit/s", "Give a number", "只给出数字"),
+        ("probe_workload_output_tail_bytes", "64", "KiB", "Give a number", "只给出数字"),
+    ],
+)
+def test_a_unit_that_the_command_line_lost_is_told(name, value, left, advice, zh):
+    said = option_sizes.lost_unit({name: value, "_raw_params": left, "measure_network_attempts": "3"})
+    assert said.startswith(name + ": -e ends a value") and advice in said
+    assert complaints.say(said, "zh").startswith(name) and zh in complaints.say(said, "zh")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"measure_network_upload_bytes": "900"},
+        {"measure_network_upload_bytes": 900, "_raw_params": "TiB"},
+        {"measure_network_upload_bytes": "900 TiB", "_raw_params": "TiB"},
+        {"other_bytes": "900", "_raw_params": "TiB"},
+        # The rest of a password, not to be repeated.
+        {"measure_network_upload_bytes": "900", "_raw_params": "Besecret"},
+        {"measure_network_upload_bytes": "900", "_raw_params": None, 7: 8},
+    ],
+)
+def test_other_words_are_no_lost_unit(variables):
+    assert option_sizes.lost_unit(variables) is None
 
 
 def test_a_summary_is_told_in_chinese():
