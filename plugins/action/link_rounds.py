@@ -14,12 +14,14 @@ import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import link
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     alarm,
     ansible_edge,
     collecting,
     complaints,
     link_end,
+    link_plan,
     link_reading,
     link_rounds,
     link_store,
@@ -187,12 +189,14 @@ class ActionModule(MeasuringAction):
         mode = arguments.get("mode") or "auto"
         made = link_rounds.rounds(hosts, mode)
         settings = {key: arguments[key] for key in SETTINGS if arguments.get(key) is not None}
-        usual = len(made) * (2 * (int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))) + 10)
+        options = link_plan.options(settings)
+        moved, sentences = link_plan.moved(hosts, made, options)
+        usual = len(made) * (link.usual(options) + 10)
         plan = {"hosts": len(hosts), "rounds": len(made), "pairs": sum(len(pairs) for pairs in made), "seconds": usual,
-                "mode": link_rounds.mode_for(len(hosts), mode)}
+                "mode": link_rounds.mode_for(len(hosts), mode), "bytes": moved}
         said = "links of %d hosts: %d pairs in %d rounds (%s), about %s; each test fills its link" % (
             plan["hosts"], plan["pairs"], plan["rounds"], plan["mode"], measuring.duration(usual, self._spoken))
-        self._say(complaints.say(said, self._spoken))
+        self._say(self._text("semicolon").join(complaints.say(each, self._spoken) for each in (said, *sentences)))
         if self._task.check_mode:
             return {"msg": self._text("nothing_started"), "plan": plan}
         session = link_store.begin(output_dir, hosts, left_out, made, plan["mode"], settings)
@@ -263,15 +267,9 @@ class ActionModule(MeasuringAction):
         """Seconds that a server of a round of so many pairs may be needed."""
         return self._longest(session) + START_SECONDS * (2 + 2 * pairs // max(1, int(task_vars.get("ansible_forks") or 5)))
 
-    def _usual(self, session):
-        settings = session.settings
-        return 3 * (int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))) + 15
-
     def _longest(self, session):
-        """Seconds that a test takes at most: what module_utils/measure/link.py holds itself to, some more for slow machines."""
-        settings = session.settings
-        one = int(settings.get("seconds", 10)) + int(settings.get("omit_seconds", 1))
-        return (one + 3) * 7 + one + 60
+        """Seconds that a test takes at most, some more for slow machines."""
+        return link.longest(link_plan.options(session.settings)) + 30
 
     def _client(self, session, pair, name, task_vars):
         server = session.noted("server", pair["n"])
@@ -314,7 +312,8 @@ class ActionModule(MeasuringAction):
 
         grace = float(session.settings.get("grace_seconds", 60))
         # A host that can't be reached is given up after the time that a test usually takes: others wait for this round's end.
-        limit = max(self._usual(session), note["seconds"] - measuring.SPARE_SECONDS)
+        options = link_plan.options(session.settings)
+        limit = max(link.usual(options) + options["seconds"] + 15, note["seconds"] - measuring.SPARE_SECONDS)
         try:
             answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
         except measuring.JobError as error:

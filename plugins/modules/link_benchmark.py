@@ -53,7 +53,7 @@ options:
     choices: [send, receive]
     default: [send, receive]
   udp:
-    description: Whether jitter and loss are measured too, with UDP packets to the peer.
+    description: Whether jitter and loss are measured too, with UDP packets in each direction, for half of O(seconds).
     type: bool
     default: false
   udp_bits_per_second:
@@ -125,6 +125,7 @@ measurement:
       type: dict
       returned: always
       sample: null
+    udp_receive: {description: The same of those from the peer., type: dict, returned: always, sample: null}
     rtt_seconds: {description: The shortest round trip seen., type: float, returned: always, sample: 0.00011}
     rtt_loaded_seconds: {description: The mean one while the link was full., type: float, returned: always, sample: 0.0009}
     path_mtu_bytes: {description: The largest packet that the path takes in one piece., type: int, returned: always, sample: 9000}

@@ -92,10 +92,12 @@ RETURN = r"""
 session: {description: The session's id., type: str, returned: by the step plan, sample: 20261130T090400Z-3f9a1c}
 rounds: {description: How many rounds., type: int, returned: by the step plan, sample: 7}
 plan:
-  description: "C(hosts), C(pairs), C(rounds), C(mode), and the C(seconds) that it usually takes."
+  description:
+    - "C(hosts), C(pairs), C(rounds), C(mode), and the C(seconds) that it usually takes."
+    - "C(bytes) are what it moves at most; null where the line rate of a pair isn't known."
   type: dict
   returned: by the step plan
-  sample: {"hosts": 8, "pairs": 28, "rounds": 7, "mode": "mesh", "seconds": 224}
+  sample: {"hosts": 8, "pairs": 28, "rounds": 7, "mode": "mesh", "seconds": 294, "bytes": 2310000000000}
 port: {description: The port of the server that was started., type: int, returned: by the step serve, sample: 5201}
 folder: {description: Where the session is kept., type: str, returned: by the step finish,
   sample: /home/admin/gpu-audit-runs/measurements/_links/20261130T090400Z-3f9a1c}

@@ -33,6 +33,7 @@ FOLLOWS_FROM = {
     # The same need and the same storage seen twice.
     "storage.small_file_headroom_ratio": ("storage.read_headroom_ratio",),
     "network.link_fraction_of_line_rate": ("network.link_floor_ratio",),
+    "network.link_retransmit_fraction": ("network.link_lost_fraction",),
     "network.rdma_ports_down": ("network.ports_missing",),
     # Requests that fail hold no latency either.
     "network.concurrency_ratio": ("network.request_error_fraction",),

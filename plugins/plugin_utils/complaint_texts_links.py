@@ -42,6 +42,16 @@ TABLE = (
         "links of {hosts} hosts: {pairs} pairs in {rounds} rounds ({mode}), about {time}; each test fills its link",
         "{hosts} 台主机的链路：{rounds} 轮共 {pairs} 个配对（{mode}），约 {time}；每次测试都会占满链路",
     ),
+    ("moves up to {size}: line rate x {seconds} s for each pair", "最多传输 {size}：每个配对为线速 × {seconds} 秒"),
+    (
+        "pairs whose line rate isn't known: {count}; each moves as much as its link carries in up to {seconds} s",
+        "线速未知的配对 {count} 个，每个最多传输其链路在 {seconds} 秒内所能承载的数据量",
+    ),
+    ("moves up to {size} over it: its line rate for {seconds} s", "最多传输 {size}：其线速 × {seconds} 秒"),
+    (
+        "moves as much as the link carries in up to {seconds} s: its line rate isn't known",
+        "最多传输链路在 {seconds} 秒内所能承载的数据量：线速未知",
+    ),
     ("the slowest of {count} hosts first; {more} more are kept likewise", "先列出 {count} 台主机中最慢的；其余 {more} 台同样已保存"),
     # --- settings
     ("a link test needs two hosts or more that can be tested; there is only {host}", "链路测试至少需要两台可测的主机；目前只有 {host}"),

@@ -16,8 +16,8 @@ _SESSION = {"id": (_TEXT, False), "started": (_TEXT, False), "mode": (_TEXT, Fal
             "rounds": (_LIST, False), "settings": (_MAP, False)}
 _PAIR = {"n": (_NUMBER, False), "round": (_NUMBER, False), "client": (_TEXT, False), "server": (_TEXT, False)}
 _ERROR = {"kind": (_TEXT, False), "message": (_TEXT, False)}
-_RESULT = {"send": (_MAP, True), "receive": (_MAP, True), "udp": (_MAP, True), "rtt_seconds": (_NUMBER, True),
-           "path_mtu_bytes": (_NUMBER, True), "parallel": (_NUMBER, True), "black_hole": (_FLAG, True), "local_time": (_TEXT, True),
+_RESULT = {"send": (_MAP, True), "receive": (_MAP, True), "udp": (_MAP, True), "udp_receive": (_MAP, True),
+           "rtt_seconds": (_NUMBER, True), "path_mtu_bytes": (_NUMBER, True), "parallel": (_NUMBER, True), "black_hole": (_FLAG, True), "local_time": (_TEXT, True),
            "notes": (_LIST, True), "error": (_MAP, True), "counters": (_MAP, True)}
 _DIRECTION = {"bytes_per_second": (_NUMBER, True), "retransmits": (_NUMBER, True), "seconds": (_NUMBER, True)}
 _UDP = {"bytes_per_second": (_NUMBER, True), "jitter_seconds": (_NUMBER, True), "lost_fraction": (_NUMBER, True)}
@@ -109,7 +109,7 @@ def note_problem(kind, content):
 def pair_problem(result):
     """Likewise of the result of a pair."""
     problem = _first(result, _RESULT)
-    parts = () if problem else [(key, _DIRECTION) for key in ("send", "receive")] + [("udp", _UDP), ("error", _ERROR)]
+    parts = () if problem else [(key, _DIRECTION) for key in ("send", "receive")] + [("udp", _UDP), ("udp_receive", _UDP), ("error", _ERROR)]
     for key, form in parts:
         if result.get(key) is not None:
             problem = problem or _first(result[key], form, key)

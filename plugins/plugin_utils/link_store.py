@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 
-from . import link_judging, link_reading, measuring, run_directory
+from . import link_judging, link_losses, link_reading, measuring, run_directory
 
 SCHEMA = "trainops.gpu_audit/links/1"
 SUMMARY_SCHEMA = "trainops.gpu_audit/links-summary/1"
@@ -126,7 +126,7 @@ class Session:
         result = answer.get("measurement")
         if not isinstance(result, dict):
             result = {"client_address": client["address"], "server_address": server["address"], "interface": client["interface"],
-                      "tool": "iperf3", "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None,
+                      "tool": "iperf3", "iperf3_version": client["iperf3_version"], "send": None, "receive": None, "udp": None, "udp_receive": None,
                       "rtt_seconds": None, "path_mtu_bytes": None, "parallel": None, "counters": None, "notes": [],
                       "error": answer["error"],
                       "line_rate_bits_per_second": client["line_rate_bits_per_second"], "link_kind": client["link_kind"]}
@@ -263,8 +263,9 @@ def host_results(data, pairs, after):
     """{host: the result of its measurement}. pairs: Session.pairs(); after: {host: its counters at the end, or None}. Pure."""
     tried = [dict(result or {"error": _NOT_TRIED}, **{key: pair[key] for key in ("client", "server")}) for pair, result in pairs]
     figures = link_judging.hosts_figures(tried, data["hosts"])
+    losses = link_losses.hosts_losses(tried, data["hosts"])
     count = sum(1 for figure in figures.values() if figure["bytes_per_second"] is not None)
-    return {name: _host_result(name, host, figures[name], [pair for pair in tried if name in (pair["client"], pair["server"])],
+    return {name: _host_result(name, host, dict(figures[name], **losses[name]), [pair for pair in tried if name in (pair["client"], pair["server"])],
                                after.get(name), count, data) for name, host in data["hosts"].items()}
 
 
@@ -276,20 +277,17 @@ def _seen_by(name, pair):
     """A pair as one of its hosts sees it."""
     client = pair["client"] == name
     sending, receiving = ("send", "receive") if client else ("receive", "send")
+    losses = link_losses.of_pair(pair)
     return {"peer": pair["server"] if client else pair["client"], "send_bytes_per_second": _rate(pair, sending),
             "receive_bytes_per_second": _rate(pair, receiving), "retransmits": (pair.get(sending) or {}).get("retransmits"),
-            "seconds": (pair.get(sending) or {}).get("seconds"), "rtt_seconds": pair.get("rtt_seconds"), "error": pair.get("error")}
-
-
-def _middle(values):
-    """The lower median of figures of which small ones are good, so that a bad partner doesn't count; None of none."""
-    values = sorted(value for value in values if value is not None)
-    return values[(len(values) - 1) // 2] if values else None
+            "seconds": (pair.get(sending) or {}).get("seconds"), "rtt_seconds": pair.get("rtt_seconds"), "error": pair.get("error"),
+            "sent_again_fraction": losses["again"][sending], "received_again_fraction": losses["again"][receiving],
+            "sent_lost_fraction": losses["lost"][sending], "received_lost_fraction": losses["lost"][receiving]}
 
 
 def _host_result(name, host, figure, pairs, after, count, data):
     own = [_seen_by(name, pair) for pair in pairs]
-    udp = [pair["udp"] for pair in pairs if pair.get("udp")]
+    udp = [pair[key] for pair in pairs for key in ("udp", "udp_receive") if pair.get(key)]
     counted = [entry["retransmits"] for entry in own if entry["retransmits"] is not None]
     before = host.get("counters")
     growth = None
@@ -304,9 +302,8 @@ def _host_result(name, host, figure, pairs, after, count, data):
         figure,
         address=host["address"], interface=host["interface"], link_kind=host["link_kind"],
         line_rate_bits_per_second=host["line_rate_bits_per_second"], pairs=own,
-        retransmits=sum(counted) if counted else None, rtt_seconds=_middle(entry["rtt_seconds"] for entry in own),
-        jitter_seconds=_middle(each.get("jitter_seconds") for each in udp),
-        lost_fraction=_middle(each.get("lost_fraction") for each in udp),
+        retransmits=sum(counted) if counted else None, rtt_seconds=link_losses.lower_median(entry["rtt_seconds"] for entry in own),
+        jitter_seconds=link_losses.lower_median(each.get("jitter_seconds") for each in udp),
         path_mtu_bytes=link_judging.upper_median(pair["path_mtu_bytes"] for pair in asked if pair.get("path_mtu_bytes")),
         interface_mtu_bytes=host.get("mtu_bytes"), black_hole=2 * sum(holes) > len(holes) if holes else None,
         parallel=max((pair["parallel"] for pair in pairs if pair.get("parallel")), default=None),

@@ -72,10 +72,21 @@ _PHRASES = {
     ("", "send_bytes_per_second"): ("sends {v}", "发送 {v}", "bits"),
     ("", "receive_bytes_per_second"): ("receives {v}", "接收 {v}", "bits"),
     ("", "line_rate_bits_per_second"): ("the line carries {v}", "线速 {v}", "bits_per_second"),
+    ("", "tcp_goodput_fraction"): ("~, of which TCP reaches at most {v} with the packets of this path", "~，以该路径的包大小 TCP 最多达到其 {v}", "fraction"),
+    ("", "window_allows_bits_per_second"): (
+        "on so long a way the usual TCP windows of 3 MiB allow {v}, about what was measured",
+        "在如此长的往返时间下，通常 3 MiB 的 TCP 窗口允许 {v}，与实测相近",
+        "bits_per_second",
+    ),
     ("", "group_median_bytes_per_second"): ("the middle of the group is {v}", "同组中位数 {v}", "bits"),
     ("", "undecided_with"): (
         "tested with {v} only, so which of the two is slow isn't known",
         "仅与 {v} 互测，无法判断是哪一台慢",
+        "",
+    ),
+    ("", "loss_undecided_with"): (
+        "tested with {v} only, so which of the two loses packets isn't known",
+        "仅与 {v} 互测，无法判断丢包发生在哪一台",
         "",
     ),
     ("", "no_pair"): ("no pair gave a figure; the first: {v}", "所有配对均无数据；第一个：{v}", ""),
@@ -117,6 +128,9 @@ _NAMED = (
     (re.compile(r"failed at (\S+)"), "at {0} at once {v} of the requests failed", "{0} 并发时 {v} 的请求失败", "fraction"),
     (re.compile(r"queue at (\S+)"), "with {0} connections the queue grows without end", "{0} 个连接时排队无限增长", ""),
     (re.compile(r"again to (.+)", re.S), "to {0}: {v} sent again", "到 {0}：重传 {v}", "fraction"),
+    (re.compile(r"again from (.+)", re.S), "from {0}: {v} sent again", "来自 {0}：重传 {v}", "fraction"),
+    (re.compile(r"lost to (.+)", re.S), "to {0}: {v} lost", "到 {0}：丢失 {v}", "fraction"),
+    (re.compile(r"lost from (.+)", re.S), "from {0}: {v} lost", "来自 {0}：丢失 {v}", "fraction"),
     (re.compile(r"counter (.+)", re.S), "counter {0}: +{v}", "计数器 {0}：+{v}", "number"),
     (re.compile(r"with (.+)", re.S), "with {0}: {v}", "与 {0}：{v}", ""),
 )

@@ -43,7 +43,7 @@ class Client:
     def __call__(self, used, argv, server, port, limit_seconds, session):
         streams = int(argv[argv.index("-P") + 1]) if "-P" in argv else 1
         direction = "receive" if "-R" in argv else "send"
-        self.asked.append("udp" if "-u" in argv else (direction, streams))
+        self.asked.append("udp " + direction if "-u" in argv else (direction, streams))
         facts = iperf3_output.parse_iperf3("")
         error = self.errors.get(len(self.asked))
         if error is None:
@@ -128,9 +128,9 @@ def on_lo(monkeypatch):
 def test_a_result_has_all_that_is_promised(on_lo):
     client = Client({1: 9.4e9})
     result = link.run(dict(OPTIONS, udp=True), on_lo, client=client)
-    assert client.asked == [("send", 1), ("receive", 1), "udp"]
+    assert client.asked == [("send", 1), ("receive", 1), "udp send", "udp receive"]
     assert result["send"]["bytes_per_second"] == result["receive"]["bytes_per_second"] == 9.4e9 / 8
-    assert result["udp"] == {"bytes_per_second": 9.4e9 / 8, "jitter_seconds": 1e-5, "lost_fraction": 0.0}
+    assert result["udp"] == result["udp_receive"] == {"bytes_per_second": 9.4e9 / 8, "jitter_seconds": 1e-5, "lost_fraction": 0.0}
     assert (result["interface"], result["path_mtu_bytes"], result["black_hole"], result["error"]) == ("lo", 65536, False, None) or (
         result["path_mtu_bytes"] == 65535
     )
@@ -145,7 +145,7 @@ def test_what_can_t_work_the_other_way_either_isn_t_tried(on_lo, kind, monkeypat
     client = Client({1: 1e9}, dict.fromkeys(range(1, 9), error))
     result = link.run(dict(OPTIONS, udp=True), on_lo, client=client)
     assert set(client.asked) == {("send", 1)} and result["error"] == {"kind": kind, "message": "send: words"}
-    assert result["send"] is result["receive"] is result["udp"] is None
+    assert result["send"] is result["receive"] is result["udp"] is result["udp_receive"] is None
 
 
 def test_a_server_that_ends_half_way_leaves_what_was_measured(on_lo):
@@ -170,10 +170,28 @@ def test_wrong_options_are_refused(option, value, words):
         link.plan(dict(OPTIONS, **{option: value}))
 
 
+def test_loss_of_udp_is_measured_in_each_direction_with_packets_that_fit_everywhere():
+    argv = iperf3_run.arguments(OLD, "192.0.2.2", 5201, "192.0.2.1", link.udp_seconds(10), 0, reverse=True, udp_bits_per_second=10000000)
+    assert argv[argv.index("-l") + 1] == "1200" and argv[argv.index("-t") + 1] == "5" and "-R" in argv and "-u" in argv
+    assert [link.udp_seconds(seconds) for seconds in (1, 2, 3, 4, 5, 60)] == [1, 2, 2, 2, 3, 30]
+    lost = Client({1: 1e9}, {1: {"kind": "reset", "message": "ended"}})
+    test = link._Test(OPTIONS, {"tool": THREADED, "place": {"address": "127.0.0.1"}}, lost, None)
+    assert test.udp("receive")[1]["kind"] == "reset" and test.udp("receive")[0]["lost_fraction"] == 0.0
+
+
+@pytest.mark.parametrize(("rate", "options", "moved", "seconds"), [
+    (TEN_GIGABIT, {}, 10**10 // 8 * 18, 18), (TEN_GIGABIT, {"parallel": 1}, 10**10 // 8 * 6, 6), (None, {}, None, 18),
+    (TEN_GIGABIT, {"parallel": 4, "udp": True, "directions": ["send"]}, 10**10 // 8 * 3 + 10**7 // 8 * 2, 3),
+])
+def test_how_much_a_test_moves_at_most(rate, options, moved, seconds):
+    assert link.most_moved(dict(OPTIONS, **options), rate) == (moved, seconds)
+
+
 def test_no_test_takes_longer_than_it_says():
     # The slowest: three numbers of streams each way in time, the last client hanging.
     seconds = link.longest(OPTIONS)
     assert seconds > 6 * (2 + 1) + iperf3_run.deadline(2, 1) and link.longest(dict(OPTIONS, parallel=1)) < seconds
+    assert link.longest(dict(OPTIONS, udp=True)) >= seconds + 2 * link.udp_seconds(2)
 
 
 # ----------------------------------------------------------------- iperf3_run

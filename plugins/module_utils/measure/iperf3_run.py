@@ -20,6 +20,8 @@ ANSWER_SECONDS = 20
 CONNECT_SECONDS = 5
 # Beyond its own seconds a client needs these for agreeing, for the last bytes on their way, and for the results.
 SPARE_SECONDS = 12
+# Fits every path whole: with larger packets old versions send some that are torn, and one lost piece loses all of them.
+UDP_PACKET_BYTES = 1200
 # In the environment of every iperf3 of a test, so that whatever is left of it is found.
 MARK_VARIABLE = "GPU_AUDIT_LINK_SESSION"
 # Likewise of one client, so that what it left behind ends with it.
@@ -110,7 +112,7 @@ def arguments(used, server, port, address, seconds, omit_seconds, streams=1, rev
     if reverse:
         argv.append("-R")
     if udp_bits_per_second:
-        argv += ["-u", "-b", "%d" % udp_bits_per_second]
+        argv += ["-u", "-b", "%d" % udp_bits_per_second, "-l", "%d" % UDP_PACKET_BYTES]
     if "--connect-timeout" in used.options:
         argv += ["--connect-timeout", "%d" % (CONNECT_SECONDS * 1000)]
     return argv

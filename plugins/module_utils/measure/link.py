@@ -15,6 +15,7 @@ from ..sources.forked import signal_name
 from ..sources.host_files import HostFiles
 from . import identity as machine
 from . import iperf3_output, iperf3_run, link_netlink, link_place
+from .figures import bytes_text
 
 DIRECTIONS = ("send", "receive")
 # Streams tried one after the other where fewer don't fill the link.
@@ -52,21 +53,44 @@ def plan(options, host=None):
     host = host or HostFiles()
     place = link_place.address_of(options.get("address"), options.get("management"))
     used = iperf3_run.tool(options.get("iperf3"), host.text_or("/etc/os-release", ""))
-    return {"seconds": longest(options), "bytes_written": None, "bytes_read": None, "place": place, "tool": used,
-            "notes": ["fills the link between %s and %s for about %d s" % (place["address"], options["peer"], _usual(options))]}
+    line_rate = link_place.describe(host, link_place.look(host), place["interface"])["line_rate_bits_per_second"]
+    moved, seconds = most_moved(options, line_rate)
+    notes = ["fills the link between %s and %s for about %d s" % (place["address"], options["peer"], usual(options)),
+             "moves up to %s over it: its line rate for %d s" % (bytes_text(moved), seconds) if moved is not None else
+             "moves as much as the link carries in up to %d s: its line rate isn't known" % seconds]
+    return {"seconds": longest(options), "bytes_written": None, "bytes_read": None, "place": place, "tool": used, "notes": notes}
 
 
-def _usual(options):
-    return (options["seconds"] + options["omit_seconds"]) * len(options["directions"]) + (options["seconds"] if options["udp"] else 0)
+def udp_seconds(seconds):
+    """Seconds of UDP packets in each direction: half of what TCP gets, for loss shows soon."""
+    return min(seconds, max(2, (seconds + 1) // 2))
+
+
+def _udp_total(options):
+    return udp_seconds(options["seconds"]) * len(options["directions"]) if options["udp"] else 0
+
+
+def usual(options):
+    """Seconds that the link is busy where one number of streams is tried."""
+    return (options["seconds"] + options["omit_seconds"]) * len(options["directions"]) + _udp_total(options)
+
+
+def most_moved(options, line_rate):
+    """(bytes that a test moves at most over a link of so many bits per second, None where that isn't known; seconds of TCP for it)."""
+    tries = 1 if options.get("parallel") else len(STREAMS)
+    seconds = tries * len(options["directions"]) * (options["seconds"] + options["omit_seconds"])
+    udp = _udp_total(options) * (options.get("udp_bits_per_second") or 0)
+    return (int(line_rate * seconds + udp) // 8 if line_rate else None), seconds
 
 
 def longest(options):
     """Seconds that a test takes at most."""
     one = iperf3_run.deadline(options["seconds"], options["omit_seconds"])
     tries = 1 if options.get("parallel") else len(STREAMS)
-    tests = tries * len(options["directions"]) + (1 if options["udp"] else 0)
+    tests = tries * len(options["directions"])
+    udp = _udp_total(options) + 3 * len(options["directions"]) if options["udp"] else 0
     # Clients that end in time but for the last one; a busy server is asked again.
-    return (options["seconds"] + options["omit_seconds"] + 3) * tests + one + 15
+    return (options["seconds"] + options["omit_seconds"] + 3) * tests + udp + one + 15
 
 
 def run(options, planned, host=None, client=iperf3_run.client):
@@ -97,7 +121,8 @@ def _measure(options, planned, host, client):
     notes += _mtu_notes(mtu, link["mtu_bytes"], peer)
     result = {
         "client_address": place["address"], "server_address": peer, "port": options["port"], "interface": interface, "tool": "iperf3",
-        "iperf3_version": used.version, "send": None, "receive": None, "udp": None, "rtt_seconds": None, "rtt_loaded_seconds": None,
+        "iperf3_version": used.version, "send": None, "receive": None, "udp": None, "udp_receive": None, "rtt_seconds": None,
+        "rtt_loaded_seconds": None,
         "path_mtu_bytes": mtu["path_mtu_bytes"], "interface_mtu_bytes": link["mtu_bytes"], "black_hole": mtu["black_hole"],
         "parallel": None,
         "line_rate_bits_per_second": link["line_rate_bits_per_second"], "link_kind": link["link_kind"], "counters": None, "error": None,
@@ -111,10 +136,14 @@ def _measure(options, planned, host, client):
             result["error"] = result["error"] or _at(direction, error, mtu)
             if error["kind"] in _FINAL:
                 break
-    if options["udp"] and (result["error"] is None or result["error"]["kind"] not in _FINAL):
-        result["udp"], error = test.udp()
-        if error:
-            notes.append("UDP: %s" % error["message"])
+    for direction in options["directions"] if options["udp"] else ():
+        if result["error"] is None or result["error"]["kind"] not in _FINAL:
+            found, error = test.udp(direction)
+            result["udp" if direction == "send" else "udp_receive"] = found
+            if error:
+                notes.append("%s: UDP: %s" % (direction, error["message"]))
+                if error["kind"] in _FINAL:
+                    break
     # What iperf3 sees is never the idle link: its streams fill every queue on the way.
     result["rtt_seconds"] = test.rtt if mtu["rtt_seconds"] is None else mtu["rtt_seconds"]
     result.update(rtt_loaded_seconds=test.rtt_loaded, parallel=test.streams)
@@ -159,9 +188,10 @@ class _Test(object):
 
     def _once(self, streams=1, reverse=False, udp=None):
         options = self.options
-        argv = iperf3_run.arguments(self.used, options["peer"], options["port"], self.address, options["seconds"], options["omit_seconds"],
-                                    streams, reverse, udp)
-        limit = iperf3_run.deadline(options["seconds"], options["omit_seconds"])
+        # Nothing has to find its speed first with UDP.
+        seconds, omit = (udp_seconds(options["seconds"]), 0) if udp else (options["seconds"], options["omit_seconds"])
+        argv = iperf3_run.arguments(self.used, options["peer"], options["port"], self.address, seconds, omit, streams, reverse, udp)
+        limit = iperf3_run.deadline(seconds, omit)
         for attempt in range(BUSY_TRIES):
             facts, error = self.client(self.used, argv, options["peer"], options["port"], limit, options["session"])
             if not error or error["kind"] != "busy" or attempt + 1 == BUSY_TRIES:
@@ -214,10 +244,10 @@ class _Test(object):
             if value is not None and (earlier is None or value < earlier):
                 setattr(self, key, value)
 
-    def udp(self):
+    def udp(self, name):
         """({"bytes_per_second", "jitter_seconds", "lost_fraction"} or None, error or None) at a rate that a link carries easily."""
-        facts, error = self._once(udp=self.options["udp_bits_per_second"])
-        found = facts["directions"].get("send")
+        facts, error = self._once(reverse=name == "receive", udp=self.options["udp_bits_per_second"])
+        found = facts["directions"].get(name)
         if error or not found:
             return None, error or {"kind": "protocol", "message": "no figures"}
         return dict((key, found[key]) for key in ("bytes_per_second", "jitter_seconds", "lost_fraction")), None

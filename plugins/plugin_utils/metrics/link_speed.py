@@ -7,7 +7,8 @@ from __future__ import annotations
 import functools
 import re
 
-from ..link_figures import IMPOSSIBLE_OF_LINE_RATE
+from ..link_figures import IMPOSSIBLE_OF_LINE_RATE, bandwidth_delay_bytes, tcp_goodput_fraction, window_limited_bits_per_second
+from ..link_losses import LOSSY_FRACTION, again_fraction, lower_median
 from .catalogue import load_reference
 from .measurements import SILENT, failed_since, find_measurement, find_optional, with_error
 from .registry import amount, define, flag, mapping, maps, text
@@ -51,17 +52,18 @@ define(
 define(
     RETRANSMITS,
     "fraction",
-    "TCP segments that this host sent again / segments sent, lower median of its pairs; a segment is the path's MTU less 52 bytes, else "
-    "1448",
-    (_RESULT + "pairs[].retransmits", "…send_bytes_per_second", "link_benchmark.options.seconds", _RESULT + "path_mtu_bytes"),
-    "该主机重传的 TCP 段 / 发送的段，取各配对的下中位数；段长为路径 MTU 减 52 字节，未知时取 1448",
+    "TCP segments sent again / segments sent, of what this host sends or of what is sent to it, whichever is worse: lower median of its "
+    "pairs with hosts that don't lose themselves; a segment is the path's MTU less 52 bytes, else 1448",
+    (_RESULT + "retransmit_fraction", "…pairs[].retransmits", "…send_bytes_per_second", "…path_mtu_bytes", "link_benchmark.options.seconds"),
+    "重传的 TCP 段 / 发送的段，取本机发送与发往本机中较差者：与自身不丢包的主机各配对的下中位数；段长为路径 MTU 减 52 字节，未知时取 1448",
 )
 define(
     LOST,
     "fraction",
-    "UDP packets lost on the way, median of its pairs",
+    "UDP packets lost on the way, of what this host sends or of what is sent to it, whichever is worse: lower median of its pairs with "
+    "hosts that don't lose themselves",
     (_RESULT + "lost_fraction",),
-    "途中丢失的 UDP 包占比，各配对的中位数",
+    "途中丢失的 UDP 包占比，取本机发送与发往本机中较差者：与自身不丢包的主机各配对的下中位数",
 )
 define(JITTER, "seconds", "jitter of UDP packets, median of its pairs", (_RESULT + "jitter_seconds",), "UDP 包的抖动，各配对的中位数")
 define(
@@ -92,17 +94,14 @@ define(
 
 # What the usual largest TCP buffers hold for one stream.
 _USUAL_WINDOW_BYTES = 3 * 2**20
-# Loss that keeps TCP from filling a link, and from which cables and queues are looked at first.
-LOSSY_FRACTION = 0.01
+# A speed between these shares of what such windows allow is theirs: buffers are set a little smaller or larger here and there.
+_NEAR_WINDOW = (0.4, 1.6)
 # Below this share of the better direction the worse one has a fault of its own.
 _ONE_WAY_FRACTION = 0.8
 _PASSED_ON = ("port_xmit_wait", "roce_adp_retrans", "roce_slow_restart")
 _DROPS = ("rx_dropped", "tx_dropped", "port_xmit_discards", "VL15_dropped")
 # A few frames of protocols that nobody here speaks are dropped on every network.
 FEW_DROPS = 100
-# Ethernet's own packets carry IP and TCP headers with timestamps.
-_HEADERS_BYTES = 52
-_USUAL_SEGMENT_BYTES = 1448
 _PEERS_TOLD = 2
 # So many times the middle of a group no link is: the file was changed, or another tool wrote it.
 _IMPOSSIBLE_OF_GROUP = 1000
@@ -123,12 +122,13 @@ def derive(state):
     _derive_group(state, result, source)
     _derive_failed(state, result, source)
     _derive_retransmits(state, entry, source)
-    for name, field in ((LOST, "lost_fraction"), (JITTER, "jitter_seconds"), (TRIP, "rtt_seconds")):
+    _derive_lost(state, result, source)
+    for name, field in ((JITTER, "jitter_seconds"), (TRIP, "rtt_seconds")):
         value = amount(result, field)
         if value is None:
             state.not_applicable(name, SILENT)
         else:
-            state.value(name, min(value, 1) if name == LOST else value, [{"what": field, "value": value, "source": source}])
+            state.value(name, value, [{"what": field, "value": value, "source": source}])
     _derive_mtu(state, result, source)
     _derive_growth(state, result, source)
     _advise(state, result)
@@ -187,6 +187,9 @@ def _rates(result, source):
     line = amount(result, "line_rate_bits_per_second")
     if line and text(result, "judged_by") == "line_rate":
         told.append({"what": "line_rate_bits_per_second", "value": line, "source": source})
+        mtu = amount(result, "path_mtu_bytes") or 0
+        if 576 <= mtu <= 65536:
+            told.append({"what": "tcp_goodput_fraction", "value": tcp_goodput_fraction(mtu), "source": source})
     middle = amount(result, "group_median_bytes_per_second")
     if middle and text(result, "judged_by") == "group":
         told.append({"what": "group_median_bytes_per_second", "value": middle, "source": source})
@@ -246,24 +249,49 @@ def _derive_failed(state, result, source):
 
 def _derive_retransmits(state, entry, source):
     result = entry["result"]
+    value = amount(result, "retransmit_fraction")
+    if value is not None:
+        state.value(RETRANSMITS, min(value, 1), _losses(result, "again", text(result, "retransmit_direction"), source))
+        return
+    # Tests of older versions: what this host sent again, nobody's loss but its own being known.
     options = mapping(entry, "options")
     # A round of tests that names no seconds takes the module's own.
     seconds = amount(options, "seconds") or amount(result, "seconds") or (DEFAULT_SECONDS if text(options, "session") else None)
-    mtu = amount(result, "path_mtu_bytes") or 0
-    segment = mtu - _HEADERS_BYTES if 576 <= mtu <= 65536 else _USUAL_SEGMENT_BYTES
     shares = []
     for pair in maps(result, "pairs"):
-        again, rate, own = amount(pair, "retransmits"), amount(pair, "send_bytes_per_second"), amount(pair, "seconds") or seconds
-        if again is not None and rate and own and rate * own >= segment:
-            shares.append((min(1, again * segment / (rate * own)), text(pair, "peer") or "?"))
+        share = again_fraction(
+            amount(pair, "retransmits"),
+            amount(pair, "send_bytes_per_second"),
+            amount(pair, "seconds") or seconds,
+            amount(result, "path_mtu_bytes"),
+        )
+        if share is not None:
+            shares.append((share, text(pair, "peer") or "?"))
     if not shares:
         state.not_applicable(RETRANSMITS, SILENT)
         return
     shares.sort()
-    # A peer on a bad link makes one pair lossy; what most pairs show is this host's own.
-    middle = shares[(len(shares) - 1) // 2][0]
     told = [{"what": "again to %s" % peer, "value": share, "source": source} for share, peer in shares[::-1][:_PEERS_TOLD]]
-    state.value(RETRANSMITS, middle, told)
+    state.value(RETRANSMITS, lower_median(share for share, _peer in shares), told)
+
+
+def _derive_lost(state, result, source):
+    value = amount(result, "lost_fraction")
+    if value is None:
+        state.not_applicable(LOST, SILENT)
+        return
+    told = _losses(result, "lost", text(result, "lost_direction"), source)
+    state.value(LOST, min(value, 1), told or [{"what": "lost_fraction", "value": value, "source": source}])
+
+
+def _losses(result, kind, way, source):
+    """Evidence of what is lost: the peers with whom most is, in the worse direction, and whose loss it may be as well."""
+    word, field = ("from", "received_%s_fraction") if way == "receive" else ("to", "sent_%s_fraction")
+    shares = [(amount(pair, field % kind), text(pair, "peer") or "?") for pair in maps(result, "pairs")]
+    shares = sorted((entry for entry in shares if entry[0]), key=lambda entry: (-entry[0], entry[1]))
+    told = [{"what": "%s %s %s" % (kind, word, peer), "value": share, "source": source} for share, peer in shares[:_PEERS_TOLD]]
+    peer = text(result, "loss_undecided_with")
+    return told + ([{"what": "loss_undecided_with", "value": peer, "source": source}] if peer and told else [])
 
 
 def _derive_mtu(state, result, source):
@@ -304,6 +332,9 @@ def _advise(state, result):
     for name in (OF_LINE, FLOOR, OF_GROUP):
         if key and name in state.values:
             state.values[name]["advice"] = key
+            if key == "advice.link_window":
+                told = {"what": "window_allows_bits_per_second", "value": _window_rate(state, result), "source": MODULE}
+                state.values[name]["evidence"] = [*state.values[name]["evidence"], told]
 
 
 def _advice(state, result):
@@ -318,7 +349,15 @@ def _advice(state, result):
     send, receive = amount(result, "send_bytes_per_second"), amount(result, "receive_bytes_per_second")
     if send is not None and receive is not None and min(send, receive) < _ONE_WAY_FRACTION * max(send, receive):
         return "advice.link_one_way"
+    return "advice.link_window" if _window_rate(state, result) else None
+
+
+def _window_rate(state, result):
+    """Bits per second that usual TCP windows allow on a long way, where the speed measured is about that; None where it isn't the window."""
     line, trip, streams = amount(result, "line_rate_bits_per_second"), state.get(TRIP), amount(result, "parallel") or 1
-    if line and trip and line / 8 * trip / streams > _USUAL_WINDOW_BYTES:
-        return "advice.link_window"
-    return None
+    rates = [rate for rate in (amount(result, way + "_bytes_per_second") for way in ("send", "receive")) if rate]
+    if not (line and trip and rates) or bandwidth_delay_bytes(line, trip) <= streams * _USUAL_WINDOW_BYTES:
+        return None
+    allowed = streams * window_limited_bits_per_second(_USUAL_WINDOW_BYTES, trip)
+    low, high = _NEAR_WINDOW
+    return allowed if low * allowed <= 8 * min(rates) <= high * allowed else None
