@@ -61,9 +61,9 @@ def install_line(os_release):
 
 def tool(path=None, os_release="", run=run_program):
     """-> Tool; NoTool where there is none. `path`: a program or a bare name; null for iperf3 on the search path."""
+    how = "Install it with: %s (or the role prepare with gpu_audit_prepare_iperf3: true)" % install_line(os_release)
     found = _found(path or "iperf3")
     if found is None:
-    how = "Install it with: %s (or the role prepare with gpu_audit_prepare_iperf3: true)" % install_line(os_release)
         words = "iperf3" if not path else "the iperf3 named, %s," % path
         raise NoTool("%s isn't installed here. %s" % (words, how))
     done = run([found, "--version"], ANSWER_SECONDS)
