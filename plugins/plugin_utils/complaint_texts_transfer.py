@@ -12,6 +12,13 @@ TABLE = (
     ("a URL takes one upload at a time: {used} of {count} streams", "一个 URL 同时只能上传一个对象：{count} 个连接只使用了 {used} 个"),
     ("redirected to {url}", "被重定向到 {url}"),
     ("what was uploaded stays at {url}: there is nothing to delete it with", "上传的内容仍留在 {url}：没有可用于删除的 URL"),
+    ("a part of what was sent may lie at {url}: there is nothing to delete it with", "{url} 处可能留有部分已发送的内容：没有可用于删除的 URL"),
+    (
+        "a part of what was sent may lie at {url}, which couldn't be deleted ({error*}): look there, and delete it by hand",
+        "{url} 处可能留有部分已发送的内容，且无法删除（{error}）：请查看该处并手动删除",
+    ),
+    ("nothing was stored at {url}: no upload got that far", "没有任何内容存储到 {url}：所有上传都未能成功"),
+    ("nothing of the test is left at {url}", "{url} 处没有留下测试的任何内容"),
     ("the bucket keeps versions: {url} is marked as deleted and still takes its place", "存储桶启用了版本控制：{url} 已标记为删除，但仍占用空间"),
     ("{url} couldn't be deleted ({error*}): delete it by hand", "无法删除 {url}（{error}）：请手动删除"),
     ("what was uploaded to {url} was deleted afterwards", "上传到 {url} 的内容已在测试后删除"),

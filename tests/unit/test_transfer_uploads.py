@@ -120,6 +120,45 @@ def test_what_can_not_be_known_as_ours_is_not_deleted():
     assert any("stays at %sx" % server.url in note for note in result["notes"])
 
 
+@pytest.mark.parametrize("name", ["", "x"])
+@pytest.mark.parametrize("status", [400, 401, 403, 405, 409, 413, 501])
+def test_a_server_that_refuses_uploads_has_nothing_of_them(status, name):
+    with servers.Server(servers.refuses(status)) as server:
+        result = run(server.url + name, "upload", overwrite=True, attempts=2, retries=0)
+    # Nothing is deleted that isn't there.
+    assert {request.method for request in server.requests} == {"PUT"} and counted(result)[:2] == (2, 2)
+    (note,) = (note for note in result["notes"] if "stored" in note)
+    assert note.startswith("nothing was stored at " + server.url) and note.endswith(": no upload got that far")
+    assert not any("stays at" in note or "deleted" in note for note in result["notes"])
+
+
+def test_nothing_lies_where_nobody_could_be_reached():
+    with servers.Server(servers.takes()) as server:
+        gone = server.url
+    result = run(gone, "upload", retries=0)
+    assert kinds(result) == [([], "refused")] and any("nothing was stored at" in note for note in result["notes"])
+
+
+@pytest.mark.parametrize("bad, after, words", [
+    (servers.refuses(500), (), "a part of what was sent may lie at %s"),
+    (servers.takes_then_resets(65536), (), "a part of what was sent may lie at %s"),
+    # An earlier one is there, whatever became of the last.
+    (servers.takes(), (servers.refuses(403),), "what was uploaded stays at %s"),
+])
+def test_what_nobody_knows_to_lie_there_is_told_so(bad, after, words):
+    with servers.Server(bad, *after) as server:
+        result = run(server.url + "x", "upload", overwrite=True, bytes=8000000, attempts=1 + len(after), retries=0)
+    assert any(note.startswith(words % (server.url + "x")) for note in result["notes"]), result["notes"]
+
+
+def test_what_was_cut_off_is_deleted_or_told():
+    for status, words in ((404, "nothing of the test is left at"), (204, "was deleted afterwards"), (405, "look there, and delete it by hand")):
+        with servers.Server(servers.refuses(500), servers.refuses(status)) as server:
+            result = run(server.url, "upload", retries=0)
+        assert [request.method for request in server.requests] == ["PUT", "DELETE"]
+        assert any(words in note for note in result["notes"]), result["notes"]
+
+
 def test_a_delete_that_fails_is_told():
     with servers.Server(servers.takes(), servers.refuses(403), servers.refuses(405)) as server:
         result = run(server.url, "upload")

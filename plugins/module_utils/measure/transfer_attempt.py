@@ -71,16 +71,17 @@ class Attempts(object):
         parts = place.parts(left)
         for _number in range(MOST_REDIRECTS + 1):
             tried = Try(place.options["direction"], parts, place.settings, deadline, place.most, self._summer, place.only_new)
-            place.begun = True
+            place.trying()
             try:
                 tried.run()
-                place.stored()
+                place.stored(tried.limited is None)
             except Redirected as other:
+                place.untouched()
                 self._linked = other.headers
                 parts = [place.moved_on(part, other.aim) for part in parts]
                 continue
             except Failure as failure:
-                place.refused(failure, tried.moved.total)
+                place.refused(failure, tried.moved.total, tried.opened is not None)
                 raise
             if not tried.moved.total:
                 raise Failure("protocol", "the answer is empty")

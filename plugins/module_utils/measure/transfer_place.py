@@ -39,6 +39,11 @@ def _signed(url):
     return bool(re.search(r"[?&](X-Amz-Signature|AWSAccessKeyId)=", url, re.IGNORECASE))
 
 
+def _took_nothing(status):
+    """Whether a server that answers an upload so has stored none of it: it refuses, or sends the client elsewhere."""
+    return status is not None and (300 <= status < 500 and status != 408 or status == 501)
+
+
 def below(url, name):
     """The URL with `name` at the end of its path; its query stays."""
     parts = urlsplit(url)
@@ -64,6 +69,8 @@ class Place(object):
         self._parts = None
         # What lies on the server because of us, and how it is removed.
         self.removal, self.begun, self.read_back = [], False, None
+        # What may lie there of ours: null, "part" (nobody knows) or "all"; and what it was before the try that runs.
+        self._lies = self._lay = None
         # Whether uploads ask the server to store nothing where something lies: until it is our own that lies there.
         self.only_new = False
         self.redirects = {}
@@ -154,12 +161,24 @@ class Place(object):
                               "is added), or overwrite=true where nothing that is needed lies there" % (endpoint(aim.url), failure))
         raise Refused(_LIES_THERE % endpoint(aim.url))
 
-    def stored(self):
-        """An upload got through, or its time was over: what lies there now is ours."""
-        self.only_new = False
+    def trying(self):
+        """A try begins: from now on something of it may lie there."""
+        self.begun, self._lay = True, self._lies
+        self._lies = self._lies or "part"
 
-    def refused(self, failure, moved):
+    def untouched(self):
+        """The try changed nothing there."""
+        self._lies = self._lay
+
+    def stored(self, whole):
+        """An upload got through, or its time was over before it was `whole`: what lies there now is ours."""
+        self.only_new = False
+        self._lies = "all" if whole else self._lies
+
+    def refused(self, failure, moved, connected):
         """A try failed after `moved` bytes. Refused where its condition says that something lies there; what was cut off may be ours."""
+        if not connected or len(self._parts) == 1 and _took_nothing(failure.status):
+            self.untouched()
         if not self.only_new:
             return
         if failure.status == 412:
@@ -181,17 +200,24 @@ class Place(object):
         if not self.upload or not self.begun or self.storage == "peer":
             return []
         where = ", ".join(sorted(set(endpoint(part.aim.url) for part in self._parts or [])))
+        if not self._lies:
+            return ["nothing was stored at %s: no upload got that far" % where]
         if not self.removal:
-            return ["what was uploaded stays at %s: there is nothing to delete it with" % where]
-        notes, until = [], time.monotonic() + DELETE_SECONDS
+            return [("what was uploaded stays at %s: there is nothing to delete it with" if self._lies == "all" else
+                     "a part of what was sent may lie at %s: there is nothing to delete it with") % where]
+        notes, gone, until = [], 0, time.monotonic() + DELETE_SECONDS
         for aim in self.removal:
             try:
                 answer = small("DELETE", aim, self.settings, max(1.0, until - time.monotonic()))
                 if answer.headers.get("x-amz-delete-marker"):
                     notes.append("the bucket keeps versions: %s is marked as deleted and still takes its place" % endpoint(aim.url))
             except Failure as failure:
+                gone += failure.status in (404, 410)
                 if failure.status not in (404, 410):
-                    notes.append("%s couldn't be deleted (%s): delete it by hand" % (endpoint(aim.url), failure))
+                    words = "%s couldn't be deleted (%s): delete it by hand" if self._lies == "all" else (
+                        "a part of what was sent may lie at %s, which couldn't be deleted (%s): look there, and delete it by hand")
+                    notes.append(words % (endpoint(aim.url), failure))
         if not notes:
-            notes.append("what was uploaded to %s was deleted afterwards" % where)
+            notes.append(("nothing of the test is left at %s" if gone == len(self.removal) else
+                          "what was uploaded to %s was deleted afterwards") % where)
         return notes
