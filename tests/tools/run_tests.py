@@ -34,7 +34,8 @@ def main(arguments):
         environment.collections_path()
         # A step's needs are looked for after the packages are in.
         packages = runner.Step("packages", "Debian packages", steps.packages, (), False, False)
-        return runner.run_all(chosen, before=packages if len(chosen) > 1 or any(step.needs for step in chosen) else None)
+        before = packages if len(chosen) > 1 or any(step.needs for step in chosen) else None
+        return runner.run_all(chosen, before=before, workers=runner.workers_here())
     except ToolError as error:
         print("make test: %s" % error, file=sys.stderr)
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -142,7 +143,7 @@ def log_of(step):
 
 
 class Board:
-    """Progress of a run, one line a step, safe for the two workers."""
+    """Progress of a run, one line a step, safe for several workers."""
 
     def __init__(self, total):
         self.total, self.done = total, 0
@@ -188,8 +189,27 @@ def _print_tail(log, lines=25):
         say("    | " + plain(line)[:200])
 
 
+def usable_cores(cgroup="/sys/fs/cgroup"):
+    """Cores that this process may run on, within the quota of its container."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join(pathlib.Path(cgroup, name).read_text() for name in names).split()
+            if int(quota) > 0:
+                cores = min(cores, int(quota) // int(period))
+        except (OSError, ValueError):
+            # No such cgroup, or no quota ("max").
+            continue
+    return max(cores, 1)
+
+
+def workers_here():
+    """How many steps may run at a time: one a core, two at least (tests wait a lot), four at most (more bring nothing: the longest step counts)."""
+    return min(max(usable_cores(), 2), 4)
+
+
 def run_all(steps, before=None, workers=2):
-    """Run `before`, then the steps, those that may two at a time, each to its end; returns the exit code. The last line printed is the count."""
+    """Run `before`, then the steps, those that may several at a time, each to its end; returns the exit code. The last line printed is the count."""
     shutil.rmtree(str(OUTPUT), ignore_errors=True)
     OUTPUT.mkdir(parents=True)
     steps = ([before] if before else []) + list(steps)

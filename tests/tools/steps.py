@@ -33,6 +33,8 @@ MATRIX = (
     ("ansible-core-2.21", "3.13", "controller-py312.txt"),
 )
 LAB_BASES = ("bookworm", "trixie", "bullseye")
+# Files of tests/integration in which no figure of time counts: other steps may run beside them. The rest measures this machine, or makes hosts.
+PLAYS = ("test_playbooks*.py", "test_playbook_plan.py", "test_playbook_measure.py", "test_measure_killed.py", "test_make_audit.py", "test_build_install.py")
 # Tests that wait for real seconds: on the oldest and the newest Python only.
 REAL_TIME = ("test_transfer_failures.py", "test_transfer_uploads.py", "test_request_load.py")
 HOST_PYTHONS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
@@ -131,7 +133,9 @@ def pythons(step):
             continue
         folder = venv("host-" + version, ["host-test.txt"], found)
         ends = version in (HOST_PYTHONS[0], HOST_PYTHONS[-1])
-        outcomes.append(run_pytest(step, "Python " + version, folder, [test for test in tests if ends or not test.endswith(REAL_TIME)]))
+        chosen = [test for test in tests if ends or not test.endswith(REAL_TIME)]
+        # Those of this name start every Python themselves, whichever runs them: the step unit has them.
+        outcomes.append(run_pytest(step, "Python " + version, folder, ["-k", "not test_every_host_python"] + chosen))
         compile_all = [folder / "bin" / "python", "-m", "compileall", "-q", "-f", "plugins/module_utils", "plugins/modules"]
         outcomes.append(checked("compile on Python " + version, compile_all, log_of(step),
                                 environ=dict(os.environ, PYTHONPYCACHEPREFIX=str(CACHE / "pyc"))))
@@ -224,16 +228,25 @@ def seed_get_pip(folder, home):
         shutil.copy(str(ROOT / "tests" / "tools" / "get_pip.py"), str(cache / ("get_pip_%s.py" % version.replace(".", "_"))))
 
 
-def integration_tests(fleet):
-    """Files of tests/integration: those of the fleet of test hosts, or the others."""
-    return [str(path.relative_to(ROOT)) for path in sorted(INTEGRATION.glob("test_*.py")) if path.name.startswith("test_fleet") == fleet]
+def integration_tests(*patterns):
+    """Files of tests/integration whose names fit one of the patterns."""
+    return [str(path.relative_to(ROOT)) for path in sorted({path for pattern in patterns for path in INTEGRATION.glob(pattern)})]
+
+
+def measuring_tests():
+    """Files of tests/integration that are of neither the step plays nor the step fleet."""
+    others = integration_tests(*PLAYS, "test_fleet*.py")
+    return [test for test in integration_tests("test_*.py") if test not in others]
+
+
+def plays(step):
+    """Playbooks, commands, build and install on this machine."""
+    return run_pytest(step, "plays", main_venv(), integration_tests(*PLAYS))
 
 
 def integration(step):
-    """Playbooks, commands, build and install on this machine."""
-    tests = integration_tests(fleet=False)
-    if not tests:
-        return skipped(step, "no tests in tests/integration")
+    """What measures this machine, its disk and servers on it."""
+    tests = measuring_tests()
     folder = main_venv()
     server = venv("s3-server", ["s3-server.txt"])
     environ = dict(test_environment(folder), GPU_AUDIT_MOTO_SERVER=str(server / "bin" / "moto_server"))
@@ -241,10 +254,8 @@ def integration(step):
 
 
 def matrix(step):
-    """The playbooks on the oldest, the middle and the newest ansible-core; the one of the step integration is not run twice."""
-    tests = [str(path.relative_to(ROOT)) for path in sorted(INTEGRATION.glob("test_playbooks*.py"))]
-    if not tests:
-        return skipped(step, "no tests/integration/test_playbooks*.py")
+    """The playbooks on the oldest, the middle and the newest ansible-core; the one of the step plays is not run twice."""
+    tests = integration_tests("test_playbooks*.py")
     _python, main_version = environment.choose_python()
     outcomes = []
     for title, version, requirements in MATRIX:
@@ -272,8 +283,7 @@ def bases(step):
 
 def fleet(step):
     """The audit over real ssh, on test hosts in namespaces."""
-    tests = integration_tests(fleet=True)
-    return run_pytest(step, "fleet", main_venv(), tests) if tests else skipped(step, "no tests/integration/test_fleet*.py")
+    return run_pytest(step, "fleet", main_venv(), integration_tests("test_fleet*.py"))
 
 
 def molecule(step):
@@ -295,14 +305,15 @@ def browser(step):
 
 
 STEPS = (
-    # Cheap ones first; two at a time until the first that must be alone.
+    # Cheap ones first; several at a time, then one by one those that must be alone.
     Step("unit", "the pure layers", unit, (), False, False),
     Step("lint", "ruff, yamllint, ansible-lint, antsibull, shellcheck", lint, ("git",), False, False),
+    Step("plays", "playbooks, commands, build and install", plays, ("git", "make"), False, False),
+    Step("matrix", "playbooks on ansible-core 2.16, 2.19, 2.21", matrix, (), False, False),
     Step("pythons", "the host side on Python 3.7 to 3.13", pythons, (), False, False),
     Step("sanity", "ansible-test sanity", sanity, ("git",), False, False),
     Step("bases", "Debian trees for the lab's hosts", bases, ("debootstrap",), True, False),
-    Step("integration", "playbooks, commands, build and install", integration, (), False, True),
-    Step("matrix", "playbooks on ansible-core 2.16, 2.19, 2.21", matrix, (), False, True),
+    Step("integration", "what measures this machine", integration, (), False, True),
     Step("fleet", "a fleet of test hosts over ssh", fleet, ("ip", "sshd", "ssh", "nft", "gcc"), True, True),
     Step("molecule", "the molecule scenarios", molecule, ("ip", "sshd", "ssh", "nft", "gcc"), True, True),
     Step("browser", "the HTML report in Chromium", browser, ("node", "npm"), False, True),

@@ -302,6 +302,28 @@ def test_steps_are_selected_by_name_in_their_own_order():
         run_tests.selected(["santy"])
 
 
+def test_each_file_of_tests_is_run_by_one_step():
+    """matrix runs files of the step plays again."""
+    chosen = [*steps.integration_tests(*steps.PLAYS), *steps.measuring_tests(), *steps.integration_tests("test_fleet*.py")]
+    assert sorted(chosen) == sorted("tests/integration/" + path.name for path in (ROOT / "tests" / "integration").glob("test_*.py"))
+    assert all(steps.integration_tests(pattern) for pattern in steps.PLAYS)
+    named = {pathlib.Path(test).name for test in steps.host_side_tests()}
+    assert named > set(steps.REAL_TIME) and {"test_host_facts.py", "test_importing.py"} < named
+    assert not named & {"test_storage_benchmark.py", "test_judge.py", "test_probe_hostile.py"}
+
+
+@pytest.mark.parametrize("files, cores", [
+    ({}, 8), ({"cpu.max": "max 100000"}, 8), ({"cpu.max": "200000 100000\n"}, 2), ({"cpu.max": "50000 100000"}, 1), ({"cpu.max": "?"}, 8),
+    ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
+    ({"cpu/cpu.cfs_quota_us": "300000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 3)])
+def test_a_container_s_quota_of_cores_counts(tmp_path, monkeypatch, files, cores):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    (tmp_path / "cpu").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert runner.usable_cores(str(tmp_path)) == cores
+
+
 JUNIT = """<testsuites><testsuite><testcase classname="a" name="b"/><testcase classname="a" name="c"><failure message="x"/></testcase>
 <testcase classname="a" name="d"><skipped message="no captures folder"/></testcase><testcase classname="a" name="e"><error message="y"/></testcase>
 </testsuite></testsuites>"""
