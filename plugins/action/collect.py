@@ -170,13 +170,16 @@ class ActionModule(ActionBase):
 
     def _sent(self, values, task_vars):
         """The module's answer. Sent again where ssh ended meanwhile: which of two words comes then is a race, and only one says why."""
-        for left in range(TRIES - 1, -1, -1):
+        def send():
+            return self._execute_module(module_name=MODULE, module_args=self._module_args(values), task_vars=task_vars)
+
+        for _again in range(TRIES - 1):
             try:
-                return self._execute_module(module_name=MODULE, module_args=self._module_args(values), task_vars=task_vars)
+                return send()
             except AnsibleConnectionFailure as error:
-                if not left or not collecting.is_cut(ansible_edge.words(error)):
+                if not collecting.is_cut(ansible_edge.words(error)):
                     raise
-        return None
+        return send()
 
     def _store(self, name, facts, values, run):
         measurements, broken = measurement_store.read_all(run["output_dir"], name)

@@ -11,7 +11,7 @@ import types
 import pytest
 
 pytest.importorskip("ansible")
-from ansible.errors import AnsibleError  # noqa: E402
+from ansible.errors import AnsibleConnectionFailure, AnsibleError  # noqa: E402
 from ansible.parsing.dataloader import DataLoader  # noqa: E402
 from ansible.plugins.action import ActionBase  # noqa: E402
 from ansible.template import Templar  # noqa: E402
@@ -172,3 +172,26 @@ def test_a_broken_pipe_is_explained_also_where_it_is_said_twice():
     error = AnsibleError('Data could not be sent to remote host "192.0.2.1". Make sure this host can be reached over ssh: [Errno 32] Broken pipe. '
                          "[Errno 32] Broken pipe")
     assert collecting.is_cut(ansible_edge.words(error))
+
+
+@pytest.mark.parametrize("cuts, other, sent", [(0, None, 1), (1, None, 2), (2, None, 3), (3, "cut", 3), (0, "Permission denied (publickey)", 1),
+                                               (1, "Permission denied (publickey)", 2)])
+def test_the_module_is_sent_again_only_where_ssh_ended_meanwhile(monkeypatch, cuts, other, sent):
+    collect = importlib.import_module("ansible_collections.trainops.gpu_audit.plugins.action.collect")
+    cut, times = "Data could not be sent to remote host \"h\". Make sure this host can be reached over ssh: [Errno 32] Broken pipe", []
+
+    def execute(self, **arguments):
+        times.append(arguments["module_name"])
+        if len(times) <= cuts or other:
+            raise AnsibleConnectionFailure(cut if len(times) <= cuts else other)
+        return {"packed_facts": "x"}
+
+    monkeypatch.setattr(collect.ActionModule, "_execute_module", execute)
+    monkeypatch.setattr(collect.ActionModule, "_module_args", lambda self, values: {})
+    action = object.__new__(collect.ActionModule)
+    if other:
+        with pytest.raises(AnsibleConnectionFailure):
+            action._sent({}, {})
+    else:
+        assert action._sent({}, {}) == {"packed_facts": "x"}
+    assert times == [collect.MODULE] * sent
