@@ -9,7 +9,7 @@ import json
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from request_servers import load, peer, piece, scripted, status, stream
+from request_servers import load, peer, piece, scripted, status, stream, undisturbed
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import request_stream
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure.http_errors import Failure
@@ -157,8 +157,9 @@ def streamed(server, **more):
 
 def test_a_stand_in_at_a_fixed_pace_is_measured_at_it():
     with peer() as url:
-        made = load(url + "/v1/chat/completions?first_token_seconds=0.2&tokens_per_second=100", streaming="openai", max_tokens=21,
-                    concurrency=[5], requests=10)
+        url += "/v1/chat/completions?first_token_seconds=0.2&tokens_per_second=100"
+        made = undisturbed(lambda: load(url, streaming="openai", max_tokens=21, concurrency=[5], requests=10),
+                           lambda made: made["steps"][0]["latency_p50_seconds"] <= 0.45)
     found = made["steps"][0]
     assert 0.200 <= found["time_to_first_token_p50_seconds"] <= 0.225
     # 0.2 s to the first of 21 tokens, 20 more of 10 ms each.
