@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, link_store
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, link_saying, link_store, measuring
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
 
 
@@ -32,3 +32,8 @@ class ActionModule(MeasuringAction):
             failed = result["bytes_per_second"] is None
             answer = dict(answer, **({"failed": True, "msg": words} if failed else {"measurement": result}))
         return super()._kept(name, output_dir, arguments, answer, planned, started)
+
+    def _figures(self, result, summary):
+        """Rates as links are named, and what is wrong; then what else a reader should know."""
+        notes = measuring.told({"notes": summary.get("notes")}, self._spoken) if summary.get("notes") else None
+        return self._text("semicolon").join(part for part in (link_saying.of_host(result, self._spoken), notes) if part)

@@ -24,6 +24,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     link_plan,
     link_reading,
     link_rounds,
+    link_saying,
     link_store,
     measuring,
     measuring_end,
@@ -83,8 +84,9 @@ class ActionModule(MeasuringAction):
             return self._failed("interrupted")
 
     def _interrupted_step(self, session, name, task_vars):
-        """The line that says what becomes of the session. Nothing takes its results over, so that any end of the play ends it."""
+        """What becomes of the session, in lines. Nothing takes its results over, so that any end of the play ends it."""
         with contextlib.suppress(run_directory.RunDirectoryError):
+            session.note("ending", name, {})
             session.note("interrupted", "all", {"at": run_directory.now()})
         try:
             jobs = session.jobs_of(name)
@@ -105,12 +107,15 @@ class ActionModule(MeasuringAction):
         if why is None:
             for number, _note in jobs[-1:]:
                 session.forget("job", number)
-            said = ("interrupted: what the link test ran here was ended. On its other hosts it ends by itself, until %s at the latest, "
-                    "or at once with: %s" % (until, link_end.by_hand(session.id)))
+            said = "interrupted: what the link test ran here was ended"
         else:
             said = ("interrupted: what the link test runs here wasn't ended (%s) and ends by itself, until %s at the latest, or at once "
-                    "with: %s" % (why, until, link_end.by_hand(session.id)))
-        return clean(self._text("line", host=name, module=self.MODULE, said=complaints.say(said, self._spoken)), 4000)
+                    "with: %s" % (why, until, link_end.by_hand(session.id, [name])))
+        lines = [self._text("line", host=name, module=self.MODULE, said=complaints.say(said, self._spoken))]
+        # Each host that is at work says so itself; of the others one of them tells, once.
+        if session.claim("told"):
+            lines.append(link_end.left(session, self._spoken))
+        return "\n".join(clean(line, 4000) for line in lines)
 
     def _end_earlier(self, output_dir, name, task_vars):
         """Ends what interrupted tests left on the host at hand; takes away files of jobs that have long ended."""
@@ -162,7 +167,7 @@ class ActionModule(MeasuringAction):
         others = answer.get("sessions")
         if others and isinstance(others, list):
             words = "another test of links (%s) runs on this host: wait until it has ended, or end it with: %s" % (
-                ", ".join(str(other)[:60] for other in others), link_end.by_hand(str(others[0])[:60]))
+                ", ".join(str(other)[:60] for other in others), link_end.by_hand(str(others[0])[:60], [task_vars.get("inventory_hostname", "<host>")]))
             return dict(self._failed(words), kind="busy")
         return {key: answer.get(key) for key in PLACE_KEYS}
 
@@ -205,17 +210,19 @@ class ActionModule(MeasuringAction):
     def _finish(self, session):
         kept = session.finish()
         failed = {name: document["error"] for name, (_path, document) in kept.items() if "error" in document}
-        slowest = sorted((name for name in kept if name not in failed), key=lambda name: kept[name][1]["result"]["bytes_per_second"])
-        for name in [*failed, *slowest][:MOST_TOLD]:
+        results = {name: document["result"] for name, (_path, document) in kept.items() if name not in failed}
+        # Those that something is wrong with first, then the slowest.
+        order = sorted(results, key=lambda name: (not link_saying.troubles(results[name]), results[name]["bytes_per_second"]))
+        results = {name: results[name] for name in order}
+        for name in [*failed, *results][:MOST_TOLD]:
             if name in failed:
                 self._line(name, complaints.say(failed[name], self._spoken))
-                continue
-            result = kept[name][1]["result"]
-            summary = {key: result[key] for key in ("send_bytes_per_second", "receive_bytes_per_second")}
-            self._line(name, self._text("kept", figures=measuring.told(summary, self._spoken), path=kept[name][0]))
+            else:
+                self._line(name, self._text("kept", figures=link_saying.of_host(results[name], self._spoken), path=kept[name][0]))
         if len(kept) > MOST_TOLD:
-            said = "the slowest of %d hosts first; %d more are kept likewise" % (len(kept), len(kept) - MOST_TOLD)
+            said = "the worst of %d hosts first; %d more are kept likewise" % (len(kept), len(kept) - MOST_TOLD)
             self._say(complaints.say(said, self._spoken))
+        self._say(link_saying.conclusion(results, list(failed), self._spoken))
         return {"msg": "kept in %s" % session.folder, "folder": session.folder, "failures": failed,
                 "files": {name: path for name, (path, _document) in kept.items()}}
 
@@ -260,7 +267,8 @@ class ActionModule(MeasuringAction):
             session.note("server", pair["n"], {"error": {"kind": answer.get("kind") or "local", "message": words if words.startswith(name)
                                                          else "no server on %s: %s" % (name, words)}})
             return {"msg": words}
-        session.note("server", pair["n"], {"port": answer["port"]})
+        until = measuring.latest(run_directory.now(), lifetime)
+        session.note("server", pair["n"], {"port": answer["port"], "until": until})
         return {"msg": "port %d" % answer["port"], "port": answer["port"]}
 
     def _lifetime(self, session, pairs, task_vars):
@@ -335,7 +343,10 @@ class ActionModule(MeasuringAction):
     def _stop(self, session, pair, name, task_vars):
         if "port" not in (session.noted("server", pair["n"]) or {}):
             return _nothing("no server runs here")
-        return self._stopped(session, name, task_vars)
+        answer = self._stopped(session, name, task_vars)
+        if "ended" in answer:
+            session.forget("server", pair["n"])
+        return answer
 
     def _leave(self, session, name, task_vars):
         """The end for a host: nothing of the session runs there any more, and what its counters say now."""
@@ -351,7 +362,7 @@ class ActionModule(MeasuringAction):
             return {"msg": "%s; what was started there ends by itself" % collecting.failure(answer)[1]}
         if answer.get("left"):
             self.warn("%s: processes that don't end: %s" % (name, ", ".join(str(pid) for pid in answer["left"])), task_vars)
-        return {"msg": "ended %d" % answer.get("ended", 0), "counters": answer.get("counters")}
+        return {"msg": "ended %d" % answer.get("ended", 0), "ended": answer.get("ended", 0), "counters": answer.get("counters")}
 
 
 def _nothing(why):

@@ -44,15 +44,15 @@ TABLE = (
     ),
     ("moves up to {size}: line rate x {seconds} s for each pair", "最多传输 {size}：每个配对为线速 × {seconds} 秒"),
     (
-        "pairs whose line rate isn't known: {count}; each moves as much as its link carries in up to {seconds} s",
-        "线速未知的配对 {count} 个，每个最多传输其链路在 {seconds} 秒内所能承载的数据量",
+        "of {count} pairs the line rate isn't known: each moves as much as its link carries in up to {seconds} s",
+        "有 {count} 个配对线速未知：每个最多传输其链路在 {seconds} 秒内所能承载的数据量",
     ),
     ("moves up to {size} over it: its line rate for {seconds} s", "最多传输 {size}：其线速 × {seconds} 秒"),
     (
         "moves as much as the link carries in up to {seconds} s: its line rate isn't known",
         "最多传输链路在 {seconds} 秒内所能承载的数据量：线速未知",
     ),
-    ("the slowest of {count} hosts first; {more} more are kept likewise", "先列出 {count} 台主机中最慢的；其余 {more} 台同样已保存"),
+    ("the worst of {count} hosts first; {more} more are kept likewise", "先列出 {count} 台主机中最差的；其余 {more} 台同样已保存"),
     # --- settings
     ("a link test needs two hosts or more that can be tested; there is only {host}", "链路测试至少需要两台可测的主机；目前只有 {host}"),
     ("a link test needs two hosts or more that can be tested; there are none", "链路测试至少需要两台可测的主机；目前一台也没有"),
@@ -160,11 +160,7 @@ TABLE = (
         "another test of links ({names}) runs on this host: wait until it has ended, or end it with: {command}",
         "该主机上正在运行另一次链路测试（{names}）：请等其结束，或用以下命令终止：{command}",
     ),
-    (
-        "interrupted: what the link test ran here was ended. On its other hosts it ends by itself, until {until} at the latest, or at once with: "
-        "{command}",
-        "已中断：链路测试在该主机上的进程已终止。在其他参测主机上，它最迟到 {until} 自行结束；要立即终止，请执行：{command}",
-    ),
+    ("interrupted: what the link test ran here was ended", "已中断：链路测试在该主机上的进程已终止"),
     (
         "interrupted: what the link test runs here wasn't ended ({why}) and ends by itself, until {until} at the latest, or at once with: "
         "{command}",

@@ -8,13 +8,49 @@ import datetime
 
 from ..module_utils.measure.iperf3_run import MARK_VARIABLE
 from . import job_look, link_store, measuring, measuring_end
+from .messages import sentence
 
 _LONGEST_SECONDS = 86400
+_MOST_LEFT = 20
+TABLE = {
+    "server": ("{host} (a server at port {port}, until {until})", "{host}（端口 {port} 上的服务端，至 {until}）"),
+    "job": ("{host} (a client, until {until})", "{host}（客户端，至 {until}）"),
+    "nothing": ("interrupted: nothing of the link test is left on other hosts", "已中断：其他主机上没有链路测试的残留"),
+    "left": (
+        "interrupted: the link test still runs on these hosts and ends by itself there: {list}. To end it at once: {command}",
+        "已中断：链路测试在以下主机上仍在运行，到时自行结束：{list}。要立即终止，请执行：{command}",
+    ),
+    "more": ("{count} more", "另有 {count} 台"),
+    "comma": (", ", "，"),
+}
 
 
-def by_hand(session):
-    """The command that ends what a session runs on a host."""
-    return "ansible <host> -m trainops.gpu_audit.link_server -a 'state=stopped session=%s'" % session
+def by_hand(session, hosts):
+    """The command that ends what a session runs on hosts."""
+    return "ansible '%s' -m trainops.gpu_audit.link_server -a 'state=stopped session=%s'" % (",".join(hosts), session)
+
+
+def left(session, language):
+    """The sentence on what still runs on hosts where no task is at work: which, at which port, until when, and how it is ended at once."""
+    there = {}
+    for pair in (each for pairs in session.data["rounds"] for each in pairs):
+        for host, kind in ((pair["server"], "server"), (pair["client"], "job")):
+            try:
+                note = session.noted(kind, pair["n"])
+                if not note or "error" in note or session.noted("ending", host) is not None:
+                    continue
+                until = note.get("until") or measuring.latest(note["started"], measuring.time_limit(note["seconds"]))
+            except (ValueError, OverflowError):
+                # Somebody changed it: what can't be read isn't told.
+                continue
+            there[host] = sentence(TABLE[kind], language, {"host": host, "port": note.get("port"), "until": until})
+    if not there:
+        return sentence(TABLE["nothing"], language, {})
+    shown = list(there.values())[:_MOST_LEFT]
+    if len(there) > len(shown):
+        shown.append(sentence(TABLE["more"], language, {"count": len(there) - len(shown)}))
+    joined = sentence(TABLE["comma"], language, {}).join(shown)
+    return sentence(TABLE["left"], language, {"list": joined, "command": by_hand(session.id, list(there))})
 
 
 def script(module, session, jid, folder):

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 # From this share of what it should be on, a host's best pair is no sign of a slow host.
 CERTAINLY_SLOW = 0.8
+# Below this share of the line rate, or of the group's median, a host's own link is slow.
+SLOW_FRACTION = 0.9
 # Above it one pair of iperf3 doesn't fill a link, and a link of a virtual machine has no rate of its own.
 LARGEST_JUDGED_BITS_PER_SECOND = 100e9
 

@@ -34,5 +34,5 @@ def moved(hosts, rounds, asked):
     if total:
         told.append("moves up to %s: line rate x %d s for each pair" % (format_bytes(total), seconds))
     if unknown:
-        told.append("pairs whose line rate isn't known: %d; each moves as much as its link carries in up to %d s" % (unknown, seconds))
+        told.append("of %d pairs the line rate isn't known: each moves as much as its link carries in up to %d s" % (unknown, seconds))
     return (None if unknown else total), told

@@ -21,7 +21,7 @@ _RESULT = {"send": (_MAP, True), "receive": (_MAP, True), "udp": (_MAP, True), "
            "notes": (_LIST, True), "error": (_MAP, True), "counters": (_MAP, True)}
 _DIRECTION = {"bytes_per_second": (_NUMBER, True), "retransmits": (_NUMBER, True), "seconds": (_NUMBER, True)}
 _UDP = {"bytes_per_second": (_NUMBER, True), "jitter_seconds": (_NUMBER, True), "lost_fraction": (_NUMBER, True)}
-_NOTES = {"server": {"port": (_NUMBER, True), "error": (_MAP, True)},
+_NOTES = {"server": {"port": (_NUMBER, True), "until": (_TEXT, True), "error": (_MAP, True)},
           "job": {"jid": (_TEXT, False), "started": (_TEXT, False), "seconds": (_NUMBER, False)},
           "lost": {"message": (_TEXT, False)}, "after": {"counters": (_MAP, False)}}
 _TIMES = ("seconds", "omit_seconds", "parallel", "udp_bits_per_second", "grace_seconds")

@@ -99,6 +99,14 @@ class Session:
             raise ValueError("the session %s can't be read: %s: %s" % (self.id, os.path.basename(path), problem))
         return content
 
+    def claim(self, what):
+        """True for the first that asks, in whichever process; False for the others, and where nothing can be written."""
+        try:
+            os.close(os.open(self._note_path("claim", what), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except OSError:
+            return False
+        return True
+
     def forget(self, kind, key):
         """Take a note away; no error where there is none."""
         try:

@@ -79,7 +79,7 @@ class MeasuringAction(EdgeAction):
         plan = measuring.plan_of(planned)
         self._say(measuring.announcement(name, self.MODULE, target, plan, self._spoken))
         if self._task.check_mode:
-            return {"msg": self._text("nothing_started"), "plan": plan}
+            return {"msg": self._text("nothing_started"), "plan": plan, "target": target}
         limit = measuring.time_limit(plan["seconds"])
         taken = self._earlier(name, output_dir, arguments, planned, grace, task_vars)
         if taken is not None:
@@ -328,15 +328,18 @@ class MeasuringAction(EdgeAction):
         measurement = measuring.document(name, self.MODULE, arguments, answer, started, run_directory.now(), planned)
         result = measurement.get("result", {})
         summary = {key: result[key] for key in self.SUMMARY if key in result}
-        figures = measuring.told(summary, self._spoken)
         path = measuring.store(output_dir, measurement)
         kept = {"measurement_file": path, "target": measurement["target"], "finished_at": measurement["finished"]}
         if "error" in measurement:
             failed = self._failed(measurement["error"])
             # `failed` is what a play may overrule; `error` stays.
             return dict(kept, error=failed["msg"], **failed)
-        self._line(name, self._text("kept", figures=figures, path=path))
+        self._line(name, self._text("kept", figures=self._figures(result, summary), path=path))
         return dict(kept, summary=summary, msg=self._text("measured", path=path))
+
+    def _figures(self, _result, summary):
+        """What is said of a measurement that was kept."""
+        return measuring.told(summary, self._spoken)
 
     def _full_name(self):
         return "trainops.gpu_audit." + self.MODULE

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from ansible_matrix import MAIN, PYTHONS, Core
@@ -31,6 +32,9 @@ def test_ctrl_c_ends_the_client_and_the_next_test_the_rest(tmp_path):
 
         done = controller.play(str(tmp_path / "links.yml"), "-e", asked, seconds=120, interrupt_when=runs)
         assert "interrupted: what the link test ran here was ended" in done.out, done.out[-3000:]
+        # The other host's server isn't reached from here: which, where and until when is said, and how it is ended.
+        left = re.search(r"ends by itself there: (g[12]) \(a server at port 52\d\d, until [-0-9]+ [0-9:]+ UTC\)\. To end it at once: (ansible .+)", done.out)
+        assert left and "iperf3 -s" in inside(left[1], "ps ax -o args="), done.out[-3000:]
         # Ansible's own watchdog of a job looks every five seconds.
         for name in NAMES:
             left = inside(name, "ps ax -o args= | grep -E 'iperf3 -c|link_benchmark' | grep -vE 'grep|async_wrapper'; ls ~/.ansible_async 2>/dev/null")

@@ -96,14 +96,56 @@ def client(session):
     return pair["client"]
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "what the link test ran here was ended"), ("zh", "进程已终止")])
-def test_ctrl_c_ends_the_test_and_says_what_is_left(session, client, language, words):
+@pytest.mark.parametrize(
+    ("language", "words", "server"),
+    [("en", "what the link test ran here was ended", "%s (a server at port 5207, until 2026-11-30 12:05 UTC)"),
+     ("zh", "进程已终止", "%s（端口 5207 上的服务端，至 2026-11-30 12:05 UTC）")],
+)
+def test_ctrl_c_ends_the_test_and_says_what_is_left_where_and_until_when(session, client, language, words, server):
+    other = next(name for name in NAMES if name != client)
+    session.note("server", session.data["rounds"][0][0]["n"], {"port": 5207, "until": "2026-11-30 12:05 UTC"})
     host = Host()
     host._spoken = language
     said = host._interrupted_step(session, client, {})
-    assert words in said and "link_server -a 'state=stopped session=%s'" % session.id in said and "UTC" in said
+    assert words in said and server % other in said
+    assert "ansible '%s' -m trainops.gpu_audit.link_server -a 'state=stopped session=%s'" % (other, session.id) in said
     assert [asked[0] for asked in host.asked] == ["shell"] and JID in host.asked[0][1]
     assert session.jobs_of(client) == [] and session.noted("interrupted", "all")
+    # Whoever is at work on the other host says so itself, and what is left is told once.
+    assert len(host._interrupted_step(session, other, {}).splitlines()) == 1
+
+
+def test_what_is_left_are_hosts_where_nobody_is_at_work(session, client):
+    number, other = session.data["rounds"][0][0]["n"], next(name for name in NAMES if name != client)
+    session.note("server", number, {"port": 5207, "until": "2026-11-30 12:05 UTC"})
+    session.note("job", number, {"jid": JID, "started": "2026-11-30T12:00:00Z", "seconds": 60})
+    both = link_end.left(session, "en")
+    assert "%s (a client, until 2026-11-30 12:03 UTC)" % client in both and "%s (a server" % other in both
+    session.note("ending", client, {})
+    assert client + " (" not in link_end.left(session, "en")
+    session.note("server", number, {"error": {"kind": "busy", "message": "x"}})
+    assert link_end.left(session, "en") == "interrupted: nothing of the link test is left on other hosts"
+    assert "没有链路测试的残留" in link_end.left(session, "zh")
+
+
+def test_a_server_that_was_ended_is_none_that_is_left(session, client, monkeypatch):
+    pair = session.data["rounds"][0][0]
+    session.note("server", pair["n"], {"port": 5207, "until": "2026-11-30 12:05 UTC"})
+    broken = Host({"link_server": {"failed": True, "msg": "no answer"}})
+    broken._stop(session, pair, pair["server"], {})
+    assert "port 5207" in link_end.left(session, "en").replace(client, "")
+    Host({"link_server": {"ended": 1}})._stop(session, pair, pair["server"], {})
+    assert session.noted("server", pair["n"]) is None
+
+
+def test_more_hosts_than_anybody_reads_are_counted(tmp_path):
+    names = ["gpu%02d" % number for number in range(1, 61)]
+    hosts = {name: place(number + 1) for number, name in enumerate(names)}
+    session = link_store.begin(str(tmp_path), hosts, {}, link_rounds.rounds(names), "log", {"seconds": 2, "ports": "5201-5300"})
+    for pair in session.data["rounds"][0]:
+        session.note("server", pair["n"], {"port": 5201, "until": "2026-11-30 12:05 UTC"})
+    said = link_end.left(session, "en")
+    assert said.count("a server at") == 20 and "10 more" in said and all(pair["server"] in said for pair in session.data["rounds"][0])
 
 
 def test_a_host_that_can_t_be_told_is_said_so(session, client):

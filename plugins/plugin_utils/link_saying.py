@@ -1,0 +1,105 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a link test says on the console when it is over: each host's figures, who is slow or loses packets and by how much. Pure.
+
+A policy may judge otherwise; these are the limits of the one that is shipped.
+"""
+
+from __future__ import annotations
+
+from .link_judging import SLOW_FRACTION
+from .link_losses import LOSSY_FRACTION
+from .messages import sentence
+from .numbers import format_bit_rate, format_fraction
+
+MOST_NAMED = 20
+TABLE = {
+    "send": ("sends {rate}", "发送 {rate}"),
+    "receive": ("receives {rate}", "接收 {rate}"),
+    "slow_line": ("slow: {share} of the line rate of {rate}", "偏慢：线速 {rate} 的 {share}"),
+    "slow_group": ("slow: {share} of the group's median of {rate}", "偏慢：同组中位数 {rate} 的 {share}"),
+    "again": ("loses packets: {share} of its TCP segments are sent again", "丢包：TCP 段重传 {share}"),
+    "again_send": ("loses packets: {share} of the TCP segments that it sends are sent again", "丢包：其发送的 TCP 段重传 {share}"),
+    "again_receive": ("loses packets: {share} of the TCP segments sent to it are sent again", "丢包：发往它的 TCP 段重传 {share}"),
+    "lost": ("loses packets: {share} of its UDP packets get lost", "丢包：UDP 包丢失 {share}"),
+    "lost_send": ("loses packets: {share} of the UDP packets that it sends get lost", "丢包：其发送的 UDP 包丢失 {share}"),
+    "lost_receive": ("loses packets: {share} of the UDP packets sent to it get lost", "丢包：发往它的 UDP 包丢失 {share}"),
+    "pairs_failed": ("pairs that failed: {failed} of {count}", "{count} 个配对中有 {failed} 个失败"),
+    "undecided": ("tested with {peer} only, so which of the two it is isn't known", "仅与 {peer} 互测，无法判断是哪一台的问题"),
+    "no_figure": ("no pair gave a figure", "所有配对均无数据"),
+    "named": ("{host} ({said})", "{host}（{said}）"),
+    "found": ("the links of {count} hosts: {said}", "{count} 台主机的链路：{said}"),
+    "fine": ("none is slow or loses packets", "没有主机偏慢或丢包"),
+    "unjudged": ("the speed of {count} isn't judged: nothing says what it should be", "{count} 台的速率未评判：没有可比较的依据"),
+    "more": ("{count} more", "另有 {count} 台"),
+    "comma": (", ", "，"),
+    "semicolon": ("; ", "；"),
+}
+
+
+def _text(language, key, **params):
+    return sentence(TABLE[key], language, params)
+
+
+def figures(result, language="en"):
+    """sends 95.5 Mbit/s, receives 19 Mbit/s; "" where nothing was measured."""
+    known = [(way, result.get(way + "_bytes_per_second")) for way in ("send", "receive")]
+    return _text(language, "comma").join(_text(language, way, rate=format_bit_rate(rate * 8)) for way, rate in known if rate is not None)
+
+
+def troubles(result, language="en"):
+    """[what is wrong with a host's own link], the worst first; [] where nothing is known to be."""
+    said = []
+    if is_slow(result):
+        by_line = result["judged_by"] == "line_rate"
+        share = result["fraction_of_line_rate" if by_line else "fraction_of_group_median"]
+        rate = result["line_rate_bits_per_second"] if by_line else result["group_median_bytes_per_second"] * 8
+        said.append(_text(language, "slow_line" if by_line else "slow_group", share=format_fraction(share), rate=format_bit_rate(rate)))
+    if said and result.get("undecided_with"):
+        said.append(_text(language, "undecided", peer=result["undecided_with"]))
+    losses = []
+    for kind, name in (("lost", "lost"), ("again", "retransmit")):
+        share = result.get(name + "_fraction") or 0
+        if share > LOSSY_FRACTION:
+            way = result.get(name + "_direction")
+            losses.append(_text(language, "%s_%s" % (kind, way) if way else kind, share=format_fraction(share)))
+    said += losses
+    if losses and result.get("loss_undecided_with") and not (is_slow(result) and result.get("undecided_with")):
+        said.append(_text(language, "undecided", peer=result["loss_undecided_with"]))
+    # One failed pair may be its partner's fault.
+    if 2 * result["pairs_failed"] > len(result["pairs"]):
+        said.append(_pairs_failed(result, language))
+    return said
+
+
+def _pairs_failed(result, language):
+    return _text(language, "pairs_failed", failed=result["pairs_failed"], count=len(result["pairs"]))
+
+
+def is_slow(result):
+    """Whether a host's own link is slow; False where nothing says what it should be."""
+    share = {"line_rate": result.get("fraction_of_line_rate"), "group": result.get("fraction_of_group_median")}.get(result.get("judged_by"))
+    return share is not None and share < SLOW_FRACTION
+
+
+def of_host(result, language="en"):
+    """A host's figures with what is wrong."""
+    said = [figures(result, language), *troubles(result, language)]
+    if 0 < 2 * result["pairs_failed"] <= len(result["pairs"]):
+        said.append(_pairs_failed(result, language))
+    return _text(language, "semicolon").join(said)
+
+
+def conclusion(results, failed, language="en"):
+    """The line that names every host with a trouble and by how much. results: {name: result}; failed: names of hosts without a figure."""
+    named = [_text(language, "named", host=name, said=_text(language, "no_figure")) for name in failed]
+    for name, result in results.items():
+        said = troubles(result, language)
+        if said:
+            named.append(_text(language, "named", host=name, said=_text(language, "semicolon").join([figures(result, language), *said])))
+    unjudged = sum(1 for result in results.values() if result.get("judged_by") is None)
+    said = named[:MOST_NAMED] + ([_text(language, "more", count=len(named) - MOST_NAMED)] if len(named) > MOST_NAMED else [])
+    said = said or ([] if unjudged == len(results) else [_text(language, "fine")])
+    if unjudged:
+        said.append(_text(language, "unjudged", count=unjudged))
+    return _text(language, "found", count=len(results) + len(failed), said=_text(language, "semicolon").join(said))
