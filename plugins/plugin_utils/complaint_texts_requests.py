@@ -38,6 +38,12 @@ TABLE = (
         "{method} {url}：最多 {requests} 个请求，每个 {bytes}，并发依次为 {steps}",
     ),
     (
+        "{method} {url}: up to {requests} requests, {steps} at once, {rate} arriving a second",
+        "{method} {url}：最多 {requests} 个请求，并发依次为 {steps}，每秒到达 {rate} 个",
+    ),
+    ("{method} {url}: up to {requests} requests, {steps} at once", "{method} {url}：最多 {requests} 个请求，并发依次为 {steps}"),
+    ("ends when sent and received bytes are {limit}", "收发总量达到 {limit} 时结束"),
+    (
         "sends up to {bytes}, ends when sent and received bytes are {limit}",
         "最多发送 {bytes}；收发总量达到 {limit} 时结束",
     ),

@@ -91,6 +91,7 @@ TABLE = (
         "with retries (at most {count} an attempt, within its time) {bytes} at the most",
         "计入重试（每次最多重试 {count} 回，且不超出该次时限）总量最多 {bytes}",
     ),
+    ("begins at the same moment on {hosts} hosts", "{hosts} 台主机同时开始"),
     # Connections.
     ("no end of it in time", "未能在时限内结束"),
     ("no answer in time", "时限内没有应答"),

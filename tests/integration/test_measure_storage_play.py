@@ -55,6 +55,14 @@ def test_check_only_announces(site):
     assert list((site.folder / "data").iterdir()) == [] and not list(site.output.glob("measurements/a/*"))
 
 
+def test_check_announces_reading_at_once_too(site):
+    hosts = json.loads((site.folder / "hosts.json").read_text())["all"]
+    site.inventory({name: hosts["hosts"]["a"] for name in "ab"}, dict(hosts.get("vars", {}), measure_storage_shared=True))
+    done = site.play("measure", "--check")
+    assert done.returncode == 0 and done.stdout.count("begins at the same moment on 2 hosts") == 2, done.stdout
+    assert done.stdout.count("storage_benchmark in") == 4 and not list(site.output.glob("measurements/*/*"))
+
+
 def test_a_directory_that_is_not_there_fails_the_play_and_is_kept_as_nothing(site):
     (site.folder / "data").rmdir()
     done = site.play("measure")

@@ -163,6 +163,11 @@ def test_each_host_has_its_own_variables_and_several_share_one_peer_and_download
     hosts["d"] = dict(LOCAL, measure_network_peer="")
     site.inventory(hosts, dict(SMALL, **PEER, measure_network_peer_tests=["download"], measure_network_together=True, measure_network_attempts=1,
                                measure_network_together_delay_seconds=12))
+    # Check mode says all that would be done, and starts nothing.
+    done = site.play("measure", "--check")
+    for name in "abc":
+        assert len(re.findall(r"^%s: transfer_benchmark of \S+ \(download\): at most .*; receives up to " % name, done.stdout, re.M)) == 2, done.stdout
+    assert done.returncode == 0 and done.stdout.count("; begins at the same moment on 3 hosts") == 3 and measurements(site) == {}
     done = site.play("measure", "-f", "2")
     assert done.returncode == 2 and "Add -f 3." in done.stdout and peers(site) == [], done.stdout
     done = site.play("measure")

@@ -78,6 +78,9 @@ def test_what_will_be_done_is_announced():
     assert plan["notes"][0] == ("POST http://127.0.0.1:1/answer: up to 1410 requests of 1.00 MiB each, 1, 10, 100 at once, "
                                 "20 arriving a second")
     assert "1.38 GiB" in plan["notes"][1]
+    # Without a body there is nothing to send.
+    assert planned(method="GET")["notes"] == ["GET http://127.0.0.1:1/answer: up to %d requests, 1 at once" % planned()["requests"],
+                                              "ends when sent and received bytes are 1.00 GiB"]
 
 
 @given(st.lists(st.floats(0, 1e3), min_size=1, max_size=300), st.sampled_from([0.5, 0.9, 0.95, 0.99, 1.0]))
@@ -265,7 +268,8 @@ def chinese(sentence):
 
 
 def test_announcements_and_refusals_can_be_said_in_chinese():
-    for note in planned(arrival_rate_per_second=20.0)["notes"] + planned()["notes"]:
+    for note in [note for more in ({}, {"payload_bytes": 9}) for rate in ({}, {"arrival_rate_per_second": 20.0})
+                 for note in planned(**more, **rate)["notes"]]:
         chinese(note)
     for options in ({"concurrency": [0]}, {"concurrency": list(range(1, 60))}, {"requests": 600000, "concurrency": [1, 2]},
                     {"duration_seconds": 1800.0, "concurrency": [1, 2]}, {"payload": "x", "payload_bytes": 5}, {"method": "BREW"},

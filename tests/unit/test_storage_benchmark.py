@@ -88,6 +88,8 @@ def test_memory_is_never_sold_as_a_disk():
 
 def test_several_hosts_at_once_keep_the_ratio_and_begin_together(disk):
     begin = time.time() + 2
+    announced = storage.plan({"path": str(disk), "hosts_at_once": 3, "start_at": begin, **SMALL})["notes"]
+    assert "begins at the same moment on 3 hosts" in announced
     result = measured(path=str(disk), hosts_at_once=3, alone_bytes_per_second=1e3, start_at=begin, **SMALL)
     assert time.time() >= begin
     assert result["hosts_at_once"] == 3 and result["shared"]["alone_bytes_per_second"] == 1e3

@@ -13,10 +13,12 @@ import socket
 import ssl
 import struct
 import threading
+import time
 
 import pytest
 import transfer_servers as servers
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, http_errors, link_netlink, transfer, transfer_request
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 
 BODY = b"b" * 100000
 GOOD = servers.gives(BODY)
@@ -311,6 +313,8 @@ def test_a_plan_says_seconds_and_bytes():
                              "with retries (at most 2 an attempt, within its time) 9.00 GiB at the most"]
     plan = transfer.plan({"url": "http://h/", "direction": "download", "attempts": 1, "retries": 0, "bytes": 5 << 20, "timeout_seconds": 10})
     assert plan["notes"] == ["receives up to 5.00 MiB in each attempt, attempts: 1 of at most 10 s"] and plan["bytes_received"] == 5 << 20
+    plan = transfer.plan({"url": "http://h/", "direction": "download", "start_at": time.time() + 30, "hosts_at_once": 8})
+    assert plan["notes"][-1] == "begins at the same moment on 8 hosts" and complaints.say(plan["notes"][-1], "zh") == "8 台主机同时开始"
 
 
 @pytest.mark.parametrize("options, message", [

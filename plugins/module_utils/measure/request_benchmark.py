@@ -75,10 +75,10 @@ def plan(options):
         raise ValueError("bytes: one payload alone has %d, more than the %d that may be moved" % (len(asked.body), options["bytes"]))
     sent = min(requests * len(asked.body), options["bytes"])
     rate = options.get("arrival_rate_per_second")
-    notes = ["%s %s: up to %d requests of %s each, %s at once%s" % (
-        asked.method, http_connection.endpoint(asked.url), requests, bytes_text(len(asked.body)),
+    notes = ["%s %s: up to %d requests%s, %s at once%s" % (
+        asked.method, http_connection.endpoint(asked.url), requests, " of %s each" % bytes_text(len(asked.body)) if asked.body else "",
         ", ".join(str(concurrency) for concurrency, _count in steps), ", %g arriving a second" % rate if rate else ""),
-        "sends up to %s, ends when sent and received bytes are %s" % (bytes_text(sent), bytes_text(options["bytes"]))]
+        ("sends up to %s, " % bytes_text(sent) if sent else "") + "ends when sent and received bytes are %s" % bytes_text(options["bytes"])]
     return {"seconds": seconds, "bytes_written": 0, "bytes_read": 0, "requests": requests, "bytes_sent": sent,
             "bytes_limit": options["bytes"], "notes": notes, "asked": asked, "steps": steps}
 

@@ -14,7 +14,7 @@ import time
 from ..facts import memory as memory_facts
 from ..sources.forked import run_forked, signal_name
 from ..sources.host_files import HostFiles
-from . import fio_jobs, fio_run, storage_folder, storage_place
+from . import fio_jobs, fio_run, moments, storage_folder, storage_place
 from .figures import bytes_text
 
 # From this share of its bytes on, a buffered read counts as having come from the device, however small the files were.
@@ -121,6 +121,8 @@ def _said(place, jobs, made, options):
     notes = ["%s%s on %s (%s, %s)" % ("quick look: " if options.get("quick") else "", ", ".join(job.name for job in jobs),
                                       system["mount_point"], system["type"], kind),
              "files of up to %s at a time in a folder of its own, removed afterwards" % bytes_text(made["bytes_on_disk"])]
+    if options.get("start_at"):
+        notes.append(moments.together(options.get("hosts_at_once") or 1))
     notes += [_OTHERS[state] % name for name, state in _others(place)[:3]]
     return notes
 

@@ -11,10 +11,9 @@ import signal
 import time
 
 from ..sources.forked import signal_name
-from . import http_connection, transfer_checksum, transfer_place
+from . import http_connection, moments, transfer_checksum, transfer_place
 from .figures import bytes_text
 from .http_errors import endpoint
-from .moments import local_time
 from .transfer_attempt import Attempts
 from .transfer_request import Settings
 
@@ -64,6 +63,8 @@ def plan(options):
     notes = [words % (bytes_text(place.most), attempts, limit)]
     if retries:
         notes.append("with retries (at most %d an attempt, within its time) %s at the most" % (retries, bytes_text(moved)))
+    if options.get("start_at"):
+        notes.append(moments.together(options.get("hosts_at_once") or 1))
     return {"seconds": seconds, "bytes_written": 0, "bytes_read": 0, "bytes_sent": moved if place.upload else 0,
             "bytes_received": 0 if place.upload else moved, "notes": notes}
 
@@ -118,7 +119,7 @@ def run(options):
     cleared, ended = [], None
     try:
         late = _wait_for_start(options)
-        begun = local_time()
+        begun = moments.local_time()
         for _number in range(options.get("attempts") or ATTEMPTS):
             attempts.take()
         attempts.read_back()
