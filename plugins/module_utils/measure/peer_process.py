@@ -22,7 +22,7 @@ import stat
 import tempfile
 import time
 
-from ..sources.forked import _close_descriptors
+from ..sources.forked import close_descriptors
 from ..sources.run_program import parse_stat
 from . import peer_server
 
@@ -340,7 +340,7 @@ def _only(listener, keep):
     os.dup2(null, 1)
     os.dup2(null, 2)
     family, kind, protocol = listener.family, listener.type, listener.proto
-    _close_descriptors(keep)
+    close_descriptors(keep)
     listener.detach()
     kept = socket.socket(family, kind, protocol, os.dup(0))
     os.dup2(1, 0)

@@ -17,6 +17,7 @@ import signal
 import tempfile
 import time
 
+from ..sources.forked import hold_nothing
 from ..sources.host_files import HostFiles
 from ..sources.run_program import read_scratch, scratch_file
 from . import probe_plan, probe_tree
@@ -155,15 +156,7 @@ def _guard(options, answer, parent, host, folder):
         probe_tree.die_with(parent, signal.SIGTERM)
         probe_tree.set_name(GUARD_NAME)
         probe_tree.adopt_orphans()
-        null = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(null, number)
-        for number in [int(name) for name in os.listdir("/proc/self/fd")]:
-            if number > 2 and number != answer:
-                try:
-                    os.close(number)
-                except OSError:
-                    pass
+        hold_nothing(answer)
         own, watch = os.getpid(), os.fork()
         if watch == 0:
             _watch(options, os.path.join(folder, "progress.jsonl"), answer, own, host)

@@ -15,6 +15,7 @@ import signal
 import stat
 import time
 
+from ..sources.forked import close_descriptors
 from ..sources.host_files import HostFiles
 from . import sampler_host
 from .tame import shown
@@ -351,12 +352,7 @@ def start(argv, environment, folder, output, user=None, oom_score=None):
             os.chdir(folder)
             stage = "argv"
             program = find_program(argv[0], environment, folder)
-            for number in [int(name) for name in os.listdir("/proc/self/fd")]:
-                if number > 2 and number != write_end:
-                    try:
-                        os.close(number)
-                    except OSError:
-                        pass
+            close_descriptors(write_end)
             os.execve(program, argv, environment)
         except StartError as error:
             os.write(write_end, str(error).encode("utf-8", "replace")[:2000])

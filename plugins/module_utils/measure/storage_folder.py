@@ -26,7 +26,7 @@ import socket
 import stat
 import time
 
-from ..sources.forked import _close_descriptors
+from ..sources.forked import hold_nothing
 from ..sources.run_program import parse_stat
 
 PREFIX = ".gpu-audit-storage-"
@@ -253,11 +253,8 @@ def _watch(name, token, base, pipe, seconds):
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         os.setsid()
-        null = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(null, number)
         # An inherited descriptor would hold the ssh session open, and our own end of the pipe would never close.
-        _close_descriptors(pipe, base)
+        hold_nothing(pipe, base)
         os.chdir("/")
         with open("/proc/self/comm", "w") as file:
             file.write("gpu-audit-watch")

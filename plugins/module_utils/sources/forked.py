@@ -12,7 +12,7 @@ import time
 from .run_program import MAX_BYTES, end_group, read_scratch, scratch_file
 
 
-def _close_descriptors(*keep):
+def close_descriptors(*keep):
     """Closes everything inherited but `keep`: a stuck child must not hold the ssh session's descriptors."""
     try:
         numbers = [int(name) for name in os.listdir("/proc/self/fd")]
@@ -26,15 +26,20 @@ def _close_descriptors(*keep):
                 pass
 
 
+def hold_nothing(*keep):
+    """/dev/null on the first three descriptors, and no other of those inherited but `keep`."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    close_descriptors(*keep)
+
+
 def _child(function, result, name):
     """The child's whole life; never returns."""
     status = 1
     try:
         os.setsid()
-        null = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(null, number)
-        _close_descriptors(result)
+        hold_nothing(result)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         import resource

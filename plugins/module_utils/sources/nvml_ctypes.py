@@ -112,6 +112,16 @@ class Binding(object):
         function.restype = c_uint
         return function
 
+    def _newest(self, names, ask):
+        """`ask` of the first of these functions that the library has and knows."""
+        for name in names:
+            try:
+                return ask(self._function(name))
+            except NVMLError as error:
+                if error.value != FUNCTION_NOT_FOUND:
+                    raise
+        raise NVMLError(FUNCTION_NOT_FOUND, "Function Not Found")
+
     def _check(self, status):
         if status:
             raise NVMLError(status, self.nvmlErrorString(status))
@@ -140,13 +150,7 @@ class Binding(object):
         return call
 
     def nvmlInit(self):
-        for name in ("nvmlInit_v2", "nvmlInit"):
-            try:
-                return self._check(self._function(name)())
-            except NVMLError as error:
-                if error.value != FUNCTION_NOT_FOUND:
-                    raise
-        raise NVMLError(FUNCTION_NOT_FOUND, "Function Not Found")
+        return self._newest(("nvmlInit_v2", "nvmlInit"), lambda function: self._check(function()))
 
     def nvmlErrorString(self, status):
         try:
@@ -200,13 +204,7 @@ class Binding(object):
         return list(elements[:count.value])
 
     def _processes(self, name, handle):
-        for suffix in ("_v3", "_v2"):
-            try:
-                return self._sized(self._function(name + suffix), _Process, [handle])
-            except NVMLError as error:
-                if error.value != FUNCTION_NOT_FOUND:
-                    raise
-        raise NVMLError(FUNCTION_NOT_FOUND, "Function Not Found")
+        return self._newest((name + "_v3", name + "_v2"), lambda function: self._sized(function, _Process, [handle]))
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle):
         return self._processes("nvmlDeviceGetComputeRunningProcesses", handle)
