@@ -209,6 +209,47 @@ def _pair(client, server, rates, broken, line, number):
     return dict(common, send=rate(client, server), receive=rate(server, client), error=None)
 
 
+def fabric(peak=480e9, first=8, last=16 * GIB, target="all_reduce_perf nodes=1", wrong=(), **changed):
+    """A fabric_benchmark measurement of NCCL over all sizes from first to last, each twice the one before. `wrong`: sizes with a wrong value."""
+    sizes = [first << at for at in range((last // first).bit_length())]
+    rows = [
+        {
+            "bytes": size,
+            "time_seconds": 35e-6 + size / (peak / 1.75),
+            "algbw_bytes_per_second": size / (35e-6 + size / (peak / 1.75)),
+            "busbw_bytes_per_second": 1.75 * size / (35e-6 + size / (peak / 1.75)),
+            "in_place_busbw_bytes_per_second": None,
+            "wrong": int(size in wrong),
+        }
+        for size in sizes
+    ]
+    result = {
+        "tool": "nccl",
+        "tool_version": "nccl-tests 2.17.1",
+        "library_version": "2.27.3",
+        "operation": "all_reduce",
+        "nodes": 1,
+        "ranks": 8,
+        "rows": rows,
+        "busbw_bytes_per_second": rows[-1]["busbw_bytes_per_second"],
+        "message_bytes": sizes[-1],
+        "wrong_values": len(wrong),
+        "link": None,
+        "device": None,
+        "local_time": "2026-11-30T10:20:00+01:00",
+        "notes": [],
+    }
+    return measurement("fabric_benchmark", target, dict(result, **changed), {})
+
+
+def port(rate=48.9e9, size=8388608, **changed):
+    """A fabric_benchmark measurement of one port with perftest, of one message size."""
+    row = {"bytes": size, "time_seconds": None, "algbw_bytes_per_second": rate, "busbw_bytes_per_second": rate, "wrong": None}
+    told = {"tool": "perftest", "tool_version": "6.06", "library_version": None, "operation": "write", "nodes": 2, "ranks": None}
+    told.update(rows=[row], busbw_bytes_per_second=rate, message_bytes=size, wrong_values=None, link="IB", device="mlx5_0")
+    return fabric(target="ib_write_bw nodes=2", **dict(told, **changed))
+
+
 def host(*measurements, form=None):
     """(document, inputs) of a host with these measurements alone."""
     document, inputs = judging.host()
@@ -265,6 +306,10 @@ def page():
         ),
         requests(streamed, knee=None, slo=None, loop="open", streaming="openai"),
     ]
+    pairs[0][0]["measurements"] += [fabric(), port()]
+    pairs[1][0]["measurements"].append(fabric(310e9, wrong=(1 << 20, 16 * GIB)))
+    pairs[1][1]["expected"]["fabric_busbw_bytes_per_second"] = 460e9
+    pairs[4][0]["measurements"].append(port())
     pairs[2][0]["measurements"] += [
         transfer("upload", [attempt(0, 0, error=("refused", "nothing listens at 192.0.2.10 port 443")) for _try in range(3)]),
         requests([step(1, None, errors={"timeout": 40}, requests=40, stopped="errors")], knee=0),
@@ -272,4 +317,7 @@ def page():
     failed = transfer("download", [])
     del failed["result"]
     pairs[3][0]["measurements"].append(dict(failed, error={"kind": "dns", "message": "the name store.example.org isn't known"}))
+    stopped = fabric()
+    del stopped["result"]
+    pairs[3][0]["measurements"].append(dict(stopped, error={"message": "all_reduce_perf gave no result within 600 s and was ended"}))
     return pairs

@@ -191,15 +191,15 @@ def test_no_text_of_a_chart_lies_outside_on_a_line_or_on_another(language, numbe
 def test_the_record_of_a_host_that_was_measured_in_full():
     text = plain_text(fragment(samples.page()[0]))
     for words in (
-        "Upload 45.6 MiB/s 1 of 3 attempts failed (reset); 2 retries (http_5xx (2))",
+        "Upload 45.6 MiB/s 1 of 3 attempts failed (reset); 2 retries (2 × http_5xx)",
         "Download 111 MiB/s",
         "8 hosts at once",
-        "p99 at the target concurrency 1.8 s at 50 at once; p50 900 ms; p95 1.44 s",
-        "Concurrency within the acceptable latency 50 p95 within 2 s; wanted: 50",
+        "p99 at the target concurrency 1.8 s with 50 at once; p50 900 ms; p95 1.44 s",
+        "Concurrency within the acceptable latency 50 acceptable: p95 up to 2 s; wanted: 50",
         "Link to other hosts 936 Mbit/s 93.6 % of the line rate of 1 Gbit/s",
         "attempt 2 failed: reset: the connection was reset after 470 MiB",
         "attempt 3: 2 retries after http_5xx: 503 Service Unavailable",
-        "the data set in the hours allowed takes 48.5 MiB/s",
+        "needed: 48.5 MiB/s, for the data set in the hours allowed",
         "100 at once: 3 % failed: timeout (12), http_5xx (3)",
         "bears up to 50 at once",
         "acceptable (p95): 2 s",
@@ -249,13 +249,13 @@ def test_a_test_that_failed_is_no_test_that_was_never_made():
 
 def test_an_answer_above_the_acceptable_latency_at_the_lowest_load():
     text = plain_text(fragment(samples.host(samples.requests([samples.step(1, 3.0), samples.step(10, 5.0)]))))
-    assert "Concurrency within the acceptable latency 0" in text and "too slow even at 1 at once" in text
+    assert "Concurrency within the acceptable latency 0" in text and "too slow even with 1 at once" in text
 
 
-@pytest.mark.parametrize("language, words", [("en", "33 % failed even at 1 at once"), ("zh", "时已有 33 % 失败")])
+@pytest.mark.parametrize("language, words", [("en", "33 % failed even with 1 at once"), ("zh", "最低负载（并发 1）已有 33 % 失败")])
 def test_failed_requests_at_the_lowest_load_are_no_slowness(language, words):
     text = plain_text(fragment(samples.host(samples.requests([samples.step(1, 0.0004, errors={"http_5xx": 165})])), language))
-    assert words in text and "too slow" not in text and "时已超出" not in text
+    assert words in text and "too slow" not in text and "已超出" not in text
 
 
 def test_a_step_with_fewer_requests_than_clients_is_no_knee():
@@ -271,7 +271,7 @@ def test_a_target_beyond_the_test_has_no_figure():
 def test_the_forms_latency_decides_and_not_the_tests():
     measured = samples.requests(knee=100, slo=60)
     text = plain_text(fragment(samples.host(measured, form={"latency_seconds": 0.35})))
-    assert "Concurrency within the acceptable latency 10 p95 within 350 ms" in text
+    assert "Concurrency within the acceptable latency 10 acceptable: p95 up to 350 ms" in text
 
 
 def test_the_chart_of_latencies():
@@ -306,14 +306,14 @@ def test_the_chart_of_a_transfer_has_each_attempt_and_both_levels():
 def test_attempts_that_all_failed_say_why():
     html = fragment(samples.page()[2])
     text = plain_text(html)
-    assert "3 of 3 attempts failed (refused (3))" in text and "Upload speed over time" not in charts_of(html)
-    assert "attempt 3 failed: refused: nothing listens at 192.0.2.10 port 443" in text
+    assert "3 of 3 attempts failed (3 × refused)" in text and "Upload speed over time" not in charts_of(html)
+    assert "attempts 1, 2, 3 failed: refused: nothing listens at 192.0.2.10 port 443" in text
 
 
 def test_a_need_far_above_what_was_measured_does_not_flatten_the_line():
     html = fragment(samples.host(samples.transfer("upload", [samples.attempt(1e5)])))
     chart = charts_of(html)["Upload speed over time"]
-    assert "takes 48.5 MiB/s" in plain_text(html)
+    assert "needed: 48.5 MiB/s" in plain_text(html)
     assert min(float(point.split(",")[1]) for line in chart.iter("polyline") for point in line.get("points").split()) < 60
 
 
@@ -375,3 +375,65 @@ def test_nothing_of_a_document_is_changed():
 
 def test_a_figure_of_nothing_is_none():
     assert network_record.figures(View({"hosts": [], "run": {}}, "en"), {}, None) == []
+
+
+# --- how it reads
+
+
+def test_a_number_stays_with_its_unit_and_a_long_name_may_be_broken():
+    html = fragment(samples.page()[0])
+    record = re.search(r'<section class="closing network">.*?</section>', html, re.S)[0]
+    assert (
+        "936\u00a0Mbit/s" in record
+        and "93.6\u00a0%" in record
+        and not re.search(r"\d (%|[KMG]i?B|[MG]bit/s|ms\b)", record.partition("<p")[0])
+    )
+    missing = fragment(samples.fleet(3)[0])
+    assert "measure_<wbr>network_<wbr>upload_<wbr>url" in missing and "trainops.<wbr>gpu_<wbr>audit.<wbr>measure" in missing
+
+
+@pytest.mark.parametrize(
+    "message, said",
+    [
+        (
+            "the name store.example.org isn't known (Name or service not known)",
+            "无法解析主机名 store.example.org（Name or service not known）",
+        ),
+        ("503 Service Unavailable", "503 Service Unavailable"),
+    ],
+)
+def test_what_a_transfer_failed_with_is_said_in_the_language_of_the_report(message, said):
+    failed = samples.transfer("upload", [samples.attempt(0, 0, error=("dns", message)), samples.attempt(1e8)])
+    assert "第 1 次尝试失败：dns：" + said in plain_text(fragment(samples.host(failed), "zh"))
+    whole = samples.transfer("upload", [])
+    del whole["result"]
+    text = plain_text(fragment(samples.host(dict(whole, error={"kind": "dns", "message": message})), "zh"))
+    assert "最近一次测试失败：" + said in text
+
+
+def test_each_attempt_says_how_long_it_took_where_there_is_room():
+    def names(*seconds):
+        attempts = [samples.attempt(1e8, each) for each in seconds]
+        chart = charts_of(fragment(samples.host(samples.transfer("upload", attempts))))["Upload speed over time"]
+        return ["".join(label.itertext()) for label in chart.iter("text")]
+
+    assert {"1 · 19 s", "2 · 20 s"} <= set(names(19, 20))
+    assert {"1", "12"} <= set(names(*[10] * 12))
+
+
+@pytest.mark.parametrize("form, words", [({}, "for the weights"), ({"weights_bytes": None}, "for a checkpoint")])
+def test_what_the_minutes_allowed_are_for_is_named(form, words):
+    text = plain_text(fragment(samples.host(samples.transfer("download", [samples.attempt(1e8)]), form=form)))
+    assert words + " in the minutes allowed" in text
+
+
+def test_the_head_of_a_column_of_numbers_stands_over_them():
+    html = fragment(samples.page()[0])
+    table = re.search(r'<table class="plain">.*?</table>', html, re.S)[0]
+    heads = re.findall(r"<th (class=\"num\" )?scope=\"col\">(.*?)</th>", table)
+    assert [name for mark, name in heads if not mark] == ["Load", "Failed"]
+
+
+def test_milliseconds_are_chinese_in_chinese():
+    text = plain_text(fragment(samples.host(samples.requests()), "zh"))
+    assert "900 毫秒" in text and not re.search(r"\d ms\b", text)

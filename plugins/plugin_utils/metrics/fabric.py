@@ -45,7 +45,7 @@ define(
 
 def derive(state):
     """Every metric of the fabric."""
-    entries = [entry for entry in with_results(state.document, MODULE) if amount(entry["result"], "busbw_bytes_per_second") is not None]
+    entries = tests(state.document)
     if not entries:
         for name in (RATE, RATIO, WRONG):
             state.not_applicable(name, SILENT)
@@ -55,19 +55,27 @@ def derive(state):
             if find_measurement(state, RATIO, MODULE):
                 state.unknown(RATIO, "absent.measurement_incomplete", module=MODULE, field="busbw_bytes_per_second")
         return
-    main = next((entry for entry in entries if text(entry["result"], "tool") == "nccl"), entries[0])
+    main = entries[0]
     state.value(RATE, amount(main["result"], "busbw_bytes_per_second"), _seen(main)[1:])
     _derive_ratio(state, entries, main)
     _derive_wrong(state, entries)
 
 
-def _source(entry):
+def tests(document):
+    """The tests that have a rate, the newest first; before all the one that counts: the newest of NCCL, without one the newest."""
+    found = [entry for entry in with_results(document, MODULE) if amount(entry["result"], "busbw_bytes_per_second") is not None]
+    main = next((entry for entry in found if text(entry["result"], "tool") == "nccl"), None)
+    return [main] + [entry for entry in found if entry is not main] if main else found
+
+
+def source_of(entry):
+    """Where a figure comes from: "fabric_benchmark 2026-11-30T09:12:44Z of all_reduce_perf"."""
     return "%s %s of %s" % (MODULE, text(entry, "finished") or "?", command_of(entry))
 
 
 def _seen(entry):
     """Evidence of one test: its rate, its largest message, on how much it ran and with what."""
-    result, source = entry["result"], _source(entry)
+    result, source = entry["result"], source_of(entry)
     told = [{"what": "busbw_bytes_per_second", "value": amount(result, "busbw_bytes_per_second"), "source": source}]
     for field in ("message_bytes", "nodes", "ranks"):
         if amount(result, field):
@@ -173,5 +181,5 @@ def _derive_wrong(state, entries):
         unchecked = any(text(entry["result"], "tool") == "nccl" for entry in entries)
         state.not_applicable(WRONG, "absent.fabric_unchecked" if unchecked else SILENT)
         return
-    told = [{"what": "wrong_values", "value": count, "source": _source(entry)} for count, entry in known if count]
+    told = [{"what": "wrong_values", "value": count, "source": source_of(entry)} for count, entry in known if count]
     state.value(WRONG, sum(count for count, _entry in known), told[:8])

@@ -86,6 +86,14 @@ def for_html(value, limit=TEXT_LIMIT):
     return _escaped(text, limit) if len(text) < 400 else html.escape(display(text, limit), quote=True)
 
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[KMGTPEk]i?[Bb]|B|[kMGT]?bit|ms|s)(?:/s)?(?![A-Za-z]))")
+
+
+def unbroken(text):
+    """A text in which a line never ends between a number and its unit."""
+    return _BEFORE_UNIT.sub("\u00a0", text)
+
+
 def json_for_script(value):
     """JSON that may stand inside a <script> element: no way to end the element, no line separators, no lone surrogates."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))

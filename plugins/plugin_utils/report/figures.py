@@ -8,13 +8,14 @@ from .. import messages, numbers
 from . import texts
 from .clean import display, is_number
 
+
 def short_time(seconds, language):
     """Seconds of an answer: three figures in milliseconds below one second; None is a dash."""
     if seconds is None:
         return "–"
     if seconds >= 0.9995:
         return numbers.format_duration(seconds, language)
-    return f"{float(f'{seconds * 1000:.3g}'):g} ms"
+    return f"{float(f'{seconds * 1000:.3g}'):g} {'毫秒' if language == 'zh' else 'ms'}"
 
 
 def human(value, unit, language):

@@ -65,7 +65,7 @@ def over_time(title, times, line, band=None, limits=(), zone=None, end_label="",
 
 def over_counts(title, points, limits=(), axis_label="", said=""):
     """A fraction over whole numbers: [(count, fraction, label)], ascending, at even steps; the axis reaches above 1 where a value does."""
-    points = [points[index] for index in _spread(len(points), MOST_COUNTS)]
+    points = [points[index] for index in spread(len(points), MOST_COUNTS)]
     # Twice what can be is as far as anything is drawn; its label still tells it.
     plot = _Plot(min(2.0, max(1.0, *(fraction for _count, fraction, _label in points))), limits)
     step = (plot.width - 60) / max(1, len(points) - 1)
@@ -97,14 +97,14 @@ def against(title, rows, need, said=""):
     return "".join(parts) + "</svg>"
 
 
-def latencies(title, columns, lines, ticks, limit=None, knee=None, axis_label="", said=""):
-    """Latencies against load, load on a logarithmic axis.
+def over_log(title, columns, lines, ticks, limits=(), knee=None, axis_label="", said=""):
+    """Values against what grows by factors (a load, the size of messages), that on a logarithmic axis.
 
-    columns: [(load above 0, label, words below it or "")], ascending; lines: [(class, [seconds or None of each column])]; ticks:
-    [(value, label)] from the lowest to the highest; where the lowest isn't 0 the axis is logarithmic; limit: (value, label); knee: the
-    load up to which it holds.
+    columns: [(load above 0, label or "", words below it or "")], ascending; lines: [(class, [value or None of each column])]; ticks:
+    [(value, label)] from the lowest to the highest; where the lowest isn't 0 the axis is logarithmic; limits: [(class, value, label)];
+    knee: the load up to which it holds.
     """
-    plot = _ValuePlot(ticks, [("fail", *limit)] if limit else [], WIDE_LEFT)
+    plot = _ValuePlot(ticks, limits, WIDE_LEFT)
     low, high = math.log(columns[0][0]), math.log(columns[-1][0])
 
     def place(load):
@@ -136,8 +136,8 @@ def _column_names(columns, places):
     last = len(columns) - 1
     for number, ((_load, label, words), left) in enumerate(zip(columns, places)):
         half = text_width(label) / 2
-        fits = left - half > free and (number == last or left + half < places[last] - text_width(columns[last][1]) / 2 - 4)
-        if fits or number == last and left - half > free:
+        fits = label and left - half > free and (number == last or left + half < places[last] - text_width(columns[last][1]) / 2 - 4)
+        if fits or label and number == last and left - half > free:
             parts.append(f'<text class="axis" x="{left:.1f}" y="{_BOTTOM + 20}" text-anchor="middle">{for_html(label, 12)}</text>')
             free = left + half + 4
         if words:
@@ -153,16 +153,17 @@ def _column_names(columns, places):
 def transfers(title, segments, ticks, limits=(), end_label="", said=""):
     """Rates over time, attempt after attempt.
 
-    segments: [(label, [rate or None of each second], whether it failed)]; limits: [(class, rate, label)].
+    segments: [([labels, of which the first that fits is shown], [rate or None of each second], whether it failed)]; limits: [(class, rate,
+    label)].
     """
     plot = _ValuePlot(ticks, limits, WIDE_LEFT)
-    total = sum(max(1, len(series)) for _label, series, _failed in segments)
+    total = sum(max(1, len(series)) for _labels, series, _failed in segments)
     # A short attempt beside a long one keeps room for its name.
-    shares = [max(max(1, len(series)) / total, 0.6 / len(segments)) for _label, series, _failed in segments]
+    shares = [max(max(1, len(series)) / total, 0.6 / len(segments)) for _labels, series, _failed in segments]
     gap = 6
     room = plot.width - gap * (len(segments) - 1)
     parts, left = [_open(title, said), plot.grid()], float(plot.left)
-    for number, ((label, series, failed), share) in enumerate(zip(segments, shares)):
+    for number, ((labels, series, failed), share) in enumerate(zip(segments, shares)):
         width = room * share / sum(shares)
         if number:
             parts.append(f'<line class="grid" x1="{left - gap / 2:.1f}" x2="{left - gap / 2:.1f}" y1="{_TOP}" y2="{_BOTTOM}"/>')
@@ -173,9 +174,10 @@ def transfers(title, segments, ticks, limits=(), end_label="", said=""):
             parts.append(f'<polyline class="line" points="{_points(shown)}"/>')
         if failed:
             parts.append(_cross(left + width - 5, _BOTTOM))
-        if text_width(label) < width:
+        label = next((label for label in labels if text_width(label) < width), None)
+        if label:
             parts.append(
-                f'<text class="axis" x="{left + width / 2:.1f}" y="{_BOTTOM + 18}" text-anchor="middle">{for_html(label, 12)}</text>'
+                f'<text class="axis" x="{left + width / 2:.1f}" y="{_BOTTOM + 18}" text-anchor="middle">{for_html(label, 20)}</text>'
             )
         left += width + gap
     if end_label:
@@ -307,7 +309,7 @@ def _slices(line):
     return segments + ([current] if current else [])
 
 
-def _spread(count, most):
+def spread(count, most):
     """At most `most` indexes, the first and the last among them."""
     return range(count) if count <= most else sorted({round(number * (count - 1) / (most - 1)) for number in range(most)})
 

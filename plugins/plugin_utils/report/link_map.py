@@ -15,7 +15,7 @@ import collections
 from ..link_judging import CERTAINLY_SLOW
 from ..metrics.measurements import failed_since, with_results
 from . import charts, network_together
-from .clean import brief, display, for_html, natural
+from .clean import brief, display, for_html, natural, unbroken
 from .figures import human
 from .measured_charts import moment
 from .network_record import LINKS, amount, bits, failure_words, joined, maps, share_words
@@ -474,7 +474,8 @@ def short_names(names):
 
 def table(view, title, heads, rows, is_open=False):
     """A folded table: heads are keys of texts, rows lists of (kind, text); a kind "th" names the row, "link" is HTML of a name."""
-    head = "".join(f'<th scope="col">{for_html(view.text(key))}</th>' for key in heads)
+    marks = ['class="num" ' if kind == "num" else "" for kind, _text in rows[0]] if rows else [""] * len(heads)
+    head = "".join(f'<th {mark}scope="col">{for_html(view.text(key))}</th>' for key, mark in zip(heads, marks))
     body = ""
     for row in rows:
         body += "<tr>"
@@ -482,7 +483,9 @@ def table(view, title, heads, rows, is_open=False):
             if kind in ("th", "link"):
                 body += f'<th scope="row">{text if kind == "link" else for_html(text, 120)}</th>'
             else:
-                body += f'<td class="num">{for_html(text, 120)}</td>' if kind == "num" else f"<td>{for_html(brief(text, 300))}</td>"
+                body += (
+                    f'<td class="num">{for_html(unbroken(text), 120)}</td>' if kind == "num" else f"<td>{for_html(brief(text, 300))}</td>"
+                )
         body += "</tr>"
     return (
         f'<details class="fold"{" open" if is_open else ""}><summary>{for_html(title)}</summary><div class="wide"><table class="plain">'

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from ..measured_texts import label, measured_at
@@ -13,7 +14,7 @@ from ..metrics.scaling import is_seen, left_unused
 from ..numbers import format_duration, format_required
 from ..scaling import NOTED_BELOW, ScalingError, summarise
 from . import line_charts
-from .clean import display, for_html, is_number
+from .clean import display, for_html, is_number, unbroken
 from .figures import human
 
 PEAK, HEADROOM, EFFICIENCY = "vram.peak_fraction", "storage.read_headroom_ratio", "scaling.efficiency_fraction"
@@ -38,13 +39,20 @@ def figures(view, host, probe, storage, form, scaled=None, small=None):
 
 def figure(title, svg, key):
     """A chart with its title and its key in words: [(class of the mark, text)]."""
-    lines = "".join(f'<li><span class="k {kind}" aria-hidden="true"></span>{for_html(_joined(text), 600)}</li>' for kind, text in key)
+    lines = "".join(f'<li><span class="k {kind}" aria-hidden="true"></span>{for_html(unbroken(text), 600)}</li>' for kind, text in key)
     return f'<figure><figcaption>{for_html(title)}</figcaption><div class="plot">{svg}<ul class="key">{lines}</ul></div></figure>'
 
 
-def _joined(text):
-    """A per cent sign stays with its number."""
-    return text.replace(" %", "\u00a0%")
+def rate_ticks(view, top):
+    """[(value, label)] of an axis of rates, in whole steps of its unit."""
+    unit = 1024.0 ** min(6, max(0, int(math.log(top, 1024)))) if top >= 1 else 1.0
+    return [(value, short(human(value, _RATES, view.language)) if value else "0") for value in line_charts.round_ticks(top, unit)]
+
+
+def short(text):
+    """120.0 MiB/s without its noughts."""
+    number, space, unit = text.partition(" ")
+    return (number.rstrip("0").rstrip(".") if "." in number else number) + space + unit
 
 
 def limits_of(view, host, name):

@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import math
-
 from ..metrics.transfer import DIRECTIONS
-from . import closing, line_charts, link_map
-from .clean import brief, for_html
+from . import closing, fabric_chart, line_charts, link_map
+from .clean import for_html
 from .figures import human, short_time
-from .measured_charts import figure
+from .measured_charts import figure, rate_ticks
 from .network_record import (
     FASTEST,
     LONGEST,
@@ -28,6 +26,7 @@ from .network_record import (
     rate_of,
     record,
     remarks,
+    words_of,
 )
 
 _RATES = "bytes_per_second"
@@ -46,7 +45,7 @@ def fragment(view, host, document, form=None):
     form = form if isinstance(form, dict) else {}
     html = (
         f'<section class="closing network"><h4>{for_html(view.text("net_title"))}</h4>{closing.cells(rows)}'
-        f'<p class="quiet">{closing.taken(measured.upload, measured.download, measured.requests, measured.links)}</p></section>'
+        f'<p class="quiet">{closing.taken(*measured.sources())}</p></section>'
     )
     drawn = [
         _transfer(view, measured.upload, "upload", form),
@@ -54,6 +53,7 @@ def fragment(view, host, document, form=None):
         _latency(view, measured.requests, form),
     ]
     charts = "".join(figure(*chart) for chart in drawn if chart) + link_map.strip(view, host, measured.links)
+    charts += "".join(figure(*chart) for chart in fabric_chart.charts(view, host, measured.fabric))
     if charts:
         html += f'<div class="charts plots">{charts}</div>'
     return html + _steps(view, measured.requests)
@@ -62,12 +62,13 @@ def fragment(view, host, document, form=None):
 # ------------------------------------------------------------------ transfers
 
 
-def needed_rate(form, direction):
-    """Bytes per second that the form asks of a transfer, None where it doesn't say."""
+def needed_of(form, direction):
+    """(bytes per second that the form asks of a transfer, the field whose bytes those are); (None, None) where it doesn't say."""
     _speed, _ratio, field, unit, sizes = DIRECTIONS[direction]
-    size, allowed = next((amount(form, name) for name in sizes if amount(form, name)), None), amount(form, field)
-    rate = size / (allowed * unit) if size and allowed else None
-    return rate if rate and 0 < rate < FASTEST else None
+    name = next((name for name in sizes if amount(form, name)), None)
+    allowed = amount(form, field)
+    rate = amount(form, name) / (allowed * unit) if name and allowed else None
+    return (rate, name) if rate and 0 < rate < FASTEST else (None, None)
 
 
 def _transfer(view, measurement, direction, form):
@@ -76,9 +77,12 @@ def _transfer(view, measurement, direction, form):
         return None
     result, language = measurement["result"], view.language
     attempts = maps(result.get("attempts"))
-    segments = [(str(number), _series(attempt), bool(attempt.get("error"))) for number, attempt in enumerate(attempts, 1)][:MOST_ATTEMPTS]
-    values = [value for _label, series, _failed in segments for value in series if value is not None]
-    average, needed = rate_of(measurement), needed_rate(form, direction)
+    segments = [
+        (_attempt_labels(view, number, attempt), _series(attempt), bool(attempt.get("error")))
+        for number, attempt in enumerate(attempts[:MOST_ATTEMPTS], 1)
+    ]
+    values = [value for _labels, series, _failed in segments for value in series if value is not None]
+    average, (needed, sized) = rate_of(measurement), needed_of(form, direction)
     if not values:
         # Nothing to draw: why is said all the same.
         key = _told(view, attempts, len(segments))
@@ -89,7 +93,8 @@ def _transfer(view, measurement, direction, form):
         key.append(("average", view.text("net_key_average", rate=shown)))
         limits.append(("average", average, view.text("net_average")))
     if needed:
-        key.append(("needed", view.text("net_key_need_" + direction, rate=human(needed, _RATES, language))))
+        text = "net_key_need_" + ("checkpoint" if sized == "checkpoint_bytes" else direction)
+        key.append(("needed", view.text(text, rate=human(needed, _RATES, language))))
         # A need far above what was measured would press the rates to the ground: the words tell it then.
         if needed <= 4 * max(values):
             limits.append(("needed", needed, view.text("net_need")))
@@ -99,7 +104,7 @@ def _transfer(view, measurement, direction, form):
     top = max([*values, *(limit[1] for limit in limits)]) or 1.0
     said = "; ".join(text for _kind, text in key)
     end = view.text("net_axis_attempt")
-    return title, line_charts.transfers(title, segments, _rate_ticks(view, top), limits, end, said), key
+    return title, line_charts.transfers(title, segments, rate_ticks(view, top), limits, end, said), key
 
 
 def _series(attempt):
@@ -111,36 +116,35 @@ def _series(attempt):
     return known
 
 
+def _attempt_labels(view, number, attempt):
+    """What may stand below an attempt, the first that there is room for: its number and how long it took, or its number alone."""
+    seconds = amount(attempt, "seconds", LONGEST)
+    return ([f"{number} · {human(round(seconds, 1), 'seconds', view.language)}"] if seconds else []) + [str(number)]
+
+
 def _told(view, attempts, drawn):
-    """Each attempt that failed or was tried again, in words, as far as there is room."""
-    said = []
+    """The attempts that failed, those of one reason together, and those that were tried again, as far as there is room."""
+    failed, said = {}, []
     for number, attempt in enumerate(attempts, 1):
         error, retries = attempt.get("error"), maps(attempt.get("retries"))
         if error:
-            said.append(("cross", view.text("net_attempt_failed", n=number, words=_fault(error))))
+            failed.setdefault(_fault(view, error), []).append(number)
         if retries:
-            words = ", ".join(dict.fromkeys(_fault(retry) for retry in retries[:3]))
+            words = ", ".join(dict.fromkeys(_fault(view, retry) for retry in retries[:3]))
             said.append(("none", view.text("net_attempt_retries", number=number, n=len(retries), words=words)))
+    joint = "、" if view.language == "zh" else ", "
+    said = [
+        ("cross", view.text("net_attempt_failed", n=len(numbers), which=joint.join(map(str, numbers)), words=words))
+        for words, numbers in failed.items()
+    ] + said
     left = len(said) - MOST_WORDS
     said = said[:MOST_WORDS] + ([("none", view.text("net_more", n=left))] if left > 0 else [])
     return said + ([("none", view.text("net_first_attempts", n=drawn))] if len(attempts) > drawn else [])
 
 
-def _fault(error):
-    message = brief(error.get("message"), 240) if isinstance(error, dict) and error.get("message") else ""
-    return f"{kind_of(error)}: {message}" if message else kind_of(error)
-
-
-def _rate_ticks(view, top):
-    """Ticks of a rate in whole steps of its unit."""
-    unit = 1024.0 ** min(6, max(0, int(math.log(top, 1024)))) if top >= 1 else 1.0
-    return [(value, _short(human(value, _RATES, view.language)) if value else "0") for value in line_charts.round_ticks(top, unit)]
-
-
-def _short(text):
-    """120.0 MiB/s without its noughts."""
-    number, space, unit = text.partition(" ")
-    return (number.rstrip("0").rstrip(".") if "." in number else number) + space + unit
+def _fault(view, error):
+    message = words_of(error, view.language) if isinstance(error, dict) and error.get("message") else ""
+    return view.text("named", name=kind_of(error), said=message) if message else kind_of(error)
 
 
 # ------------------------------------------------------------------- requests
@@ -184,7 +188,8 @@ def _latency(view, measurement, form):
     title = view.text("net_chart_latency_rate" if by_rate else "net_chart_latency")
     said = "; ".join([*(_step_words(view, result, step) for _load, step in steps[:20]), *(text for _kind, text in key)])
     axis = view.text("net_axis_rate" if by_rate else "net_axis_concurrency")
-    drawn = line_charts.latencies(title, columns, lines, ticks, (limit, short_time(limit, language)) if limit else None, knee, axis, said)
+    limits = [("fail", limit, short_time(limit, language))] if limit else []
+    drawn = line_charts.over_log(title, columns, lines, ticks, limits, knee, axis, said)
     return title, drawn, key
 
 

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from ..metrics import requests as load_metrics, transfer as transfer_metrics
+from .. import complaints
+from ..metrics import fabric as fabric_metrics, requests as load_metrics, transfer as transfer_metrics
 from ..metrics.measurements import failed_since
 from ..numbers import format_bit_rate
-from . import closing
+from . import closing, fabric_chart
 from .clean import brief, display, is_number
 from .figures import human, short_time
 from .measured_charts import moment
@@ -22,37 +23,45 @@ _METRICS = {
     "p99": ("network.request_p99_seconds",),
     "knee": ("network.concurrency_ratio", "network.concurrency_within_latency"),
     "link": ("network.link_fraction_of_line_rate", "network.link_floor_ratio", "network.link_fraction_of_group_median"),
+    "fabric": (fabric_metrics.RATIO, fabric_metrics.WRONG),
 }
 _WORST = ("fail", "unknown", "warn", "pass")
 
 
 class Measured:
-    """What a host's document holds of its network: measurements or None; `failed` {part: words of one that failed}."""
+    """What a host's document holds of its network: measurements or None; `failed` {part: error of one that failed}."""
 
     def __init__(self, document):
         self.upload = closing.newest(document, TRANSFER, lambda result: result.get("direction") == "upload")
         self.download = closing.newest(document, TRANSFER, lambda result: result.get("direction") == "download")
         self.requests = closing.newest(document, REQUESTS, lambda result: bool(maps(result.get("steps"))))
         self.links = closing.newest(document, LINKS)
+        self.fabric = fabric_metrics.tests(document)
         self.failed = {}
         entries = (document or {}).get("measurements")
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and entry.get("error") and not isinstance(entry.get("result"), dict):
-                self.failed.update(dict.fromkeys(_parts(entry), _words(entry["error"])))
+                self.failed.update(dict.fromkeys(_parts(entry), entry["error"]))
 
     def any(self):
-        return bool(self.upload or self.download or self.requests or self.links or self.failed)
+        return bool(self.sources() or self.failed)
+
+    def sources(self):
+        """The measurements that there are."""
+        return [entry for entry in (self.upload, self.download, self.requests, self.links, *self.fabric) if entry]
 
 
 def _parts(entry):
     """Which figures a failed measurement would have given."""
     if entry.get("module") == TRANSFER:
         return [direction for direction in ("upload", "download") if transfer_metrics.going(direction)(entry)]
-    return {REQUESTS: ("p99", "knee"), LINKS: ("link",)}.get(str(entry.get("module")), ())
+    return {REQUESTS: ("p99", "knee"), LINKS: ("link",), fabric_metrics.MODULE: ("fabric",)}.get(str(entry.get("module")), ())
 
 
-def _words(error):
-    return brief(error.get("message") if isinstance(error, dict) else error, 240)
+def words_of(error, language):
+    """What a measurement failed with (text, or a map with the message), on one line in a language: it is stored in English."""
+    message = error.get("message") if isinstance(error, dict) else error
+    return brief(complaints.say("" if message is None else message, language), 240)
 
 
 def maps(value, most=1000):
@@ -106,26 +115,31 @@ def record(view, host, measured, form):
     if not measured.any():
         return []
     form = form if isinstance(form, dict) else {}
-    rows = [
-        _transfer(view, measured, "upload"),
-        _transfer(view, measured, "download"),
-        _latency(view, measured, form),
-        _knee(view, measured, form),
-        _link(view, measured),
-    ]
-    sources = (measured.upload, measured.download, measured.requests, measured.requests, measured.links)
-    rows = [
-        (shown, joined(view, [failure_words(view, source and failed_since(source)), said])) for (shown, said), source in zip(rows, sources)
-    ]
-    marks = [status(view, host, part) for part in _METRICS]
-    return [
-        (view.text("net_" + part), *row, "" if row[0] == "–" and mark == "pass" else mark) for part, row, mark in zip(_METRICS, rows, marks)
-    ]
+    # part -> (figure, what else is to say, the measurement that it is of)
+    rows = {
+        "upload": (*_transfer(view, measured, "upload"), measured.upload),
+        "download": (*_transfer(view, measured, "download"), measured.download),
+        "p99": (*_latency(view, measured, form), measured.requests),
+        "knee": (*_knee(view, measured, form), measured.requests),
+        "link": (*_link(view, measured), measured.links),
+    }
+    # Nobody is asked for this one: it is only there where somebody tested it.
+    if measured.fabric:
+        rows["fabric"] = (*fabric_chart.figure_of(view, host, measured.fabric), measured.fabric[0])
+    elif "fabric" in measured.failed:
+        rows["fabric"] = (*_missing(view, measured, "fabric"), None)
+    found = []
+    for part, (shown, said, source) in rows.items():
+        mark = status(view, host, part)
+        said = joined(view, [failure_words(view, source and failed_since(source)), said])
+        title = fabric_chart.title_key(measured.fabric) if part == "fabric" else "net_" + part
+        found.append((view.text(title), shown, said, "" if shown == "–" and mark == "pass" else mark))
+    return found
 
 
 def failure_words(view, failure):
     """That the last test failed, why and when; "" for none. `failure`: {"finished", "message"} or None."""
-    return joined(view, [view.text("net_failed", reason=_words(failure)), moment(view, failure)]) if failure else ""
+    return joined(view, [view.text("net_failed", reason=words_of(failure, view.language)), moment(view, failure)]) if failure else ""
 
 
 def figures(view, host, document, form=None):
@@ -140,9 +154,10 @@ def figures(view, host, document, form=None):
         ("p99", "network.request_p99_seconds", _p99(measured, form), "seconds"),
         ("knee", "network.concurrency_within_latency", knee, "count"),
         ("link", "network.link_bytes_per_second", rate_of(measured.links), "bytes_per_second"),
+        ("fabric", fabric_metrics.RATE, fabric_chart.rate(measured.fabric), "bytes_per_second"),
     ):
         if value is not None:
-            found.append((name, view.text("net_" + part), value, unit, rows[part][2]))
+            found.append((name, rows[part][0], value, unit, rows[part][2]))
     return found
 
 
@@ -157,7 +172,7 @@ def joined(view, parts):
 
 def _missing(view, measured, part):
     if measured.failed.get(part):
-        return "–", view.text("net_failed", reason=measured.failed[part])
+        return "–", view.text("net_failed", reason=words_of(measured.failed[part], view.language))
     return "–", view.text("net_missing_" + part)
 
 
@@ -204,8 +219,8 @@ def kind_of(error):
 
 
 def counted(view, kinds):
-    """reset, timeout (2)"""
-    shown = [kind if kinds.count(kind) == 1 else view.text("listed", name=kind, note=kinds.count(kind)) for kind in dict.fromkeys(kinds)]
+    """reset, 2 × timeout"""
+    shown = [kind if kinds.count(kind) == 1 else view.text("net_times", name=kind, n=kinds.count(kind)) for kind in dict.fromkeys(kinds)]
     return ("、" if view.language == "zh" else ", ").join(shown[:6]) or "?"
 
 
