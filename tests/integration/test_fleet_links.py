@@ -10,7 +10,7 @@ import time
 
 import pytest
 from ansible_matrix import MAIN, PYTHONS, Core
-from fleet_runs import Controller, failed, lab, ready, why_no_lab
+from fleet_runs import Controller, failed, findings, lab, ready, why_no_lab
 from gpulab import paths
 from gpulab.host import from_row
 
@@ -79,6 +79,7 @@ def hosts() -> dict[str, dict]:
     made = {name: {"rate": "20mbit" if name == CULPRIT else "100mbit"} for name in SHAPED}
     made["g1"]["base"], made["g2"]["base"] = "bullseye", "trixie"
     made.update({"plain1": {}, "plain2": {"base": "trixie"}, "lossy": {"loss": 0.05}, "late": {"delay_ms": 10}})
+    made["losing"] = {"rate": "100mbit", "loss": 0.05}
     made.update({name: {"rate": "100mbit"} for name in RING})
     made.update({name: {} for name in REFUSED})
     made["vanishes"] = {"rate": "100mbit"}
@@ -190,6 +191,23 @@ def test_loss_and_delay_are_seen(controller):
     lost = [entry["retransmits"] for entry in measurement(controller, "plain1")["result"]["pairs"] if entry["peer"] == "lossy"]
     assert lost[0] > 10
     nothing_left(PLAIN)
+
+
+def test_a_host_that_loses_what_it_receives_is_named_by_the_console_and_by_its_verdict(controller):
+    names = ["g3", "g4", "g6", "losing"]
+    done = play(controller, names, measure_network_link_seconds=4)
+    assert done.code == 0, done.out[-3000:]
+    concluded = next(line for line in done.out.splitlines() if line.startswith("the links of 4 hosts: "))
+    assert "losing (sends " in concluded and "% of the UDP packets sent to it get lost" in concluded, concluded
+    assert not any(name + " (" in concluded for name in names[:3]) and "Mbit/s" in concluded, concluded
+    audited = controller.play("audit", "--limit", ",".join(names), seconds=120)
+    kinds = ("network.link_lost_fraction", "network.link_retransmit_fraction")
+    for name, host in audited.hosts().items():
+        found = findings(host)
+        statuses = [found[kind]["status"] for kind in kinds]
+        assert statuses == (["fail", "warn"] if name == "losing" else ["pass", "pass"]), (name, [found[kind] for kind in kinds])
+        assert (host["verdict"] == "not_ready") == (name == "losing"), host["verdict"]
+    assert "losing" in audited.out and "UDP packets lost during the link test" in audited.out, audited.out[-3000:]
 
 
 def test_every_fault_has_its_own_words_and_spoils_nobody_elses_pairs(controller):
