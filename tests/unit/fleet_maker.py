@@ -184,6 +184,16 @@ def make_facts(model, rng, driver="580.95.05"):
     gpus = [make_gpu(model, index, rng) for index in range(count)]
     ram = int(ram_gib * GIB)
     nvme = 28 * 2**40 if model in ("h100", "a100") else 7 * 2**40
+    data = {
+        "mount_point": "/data",
+        "device": "/dev/md0",
+        "type": "xfs",
+        "kind": "nvme",
+        "total_bytes": nvme,
+        "free_bytes": int(nvme * 0.9),
+        "inodes_total": 10**9,
+        "inodes_free": 10**9 - 5000,
+    }
     return {
         "schema": "trainops.gpu_audit/facts/1",
         "gpu": {
@@ -265,14 +275,7 @@ def make_facts(model, rng, driver="580.95.05"):
                     "error": None,
                 },
                 {
-                    "mount_point": "/data",
-                    "device": "/dev/md0",
-                    "type": "xfs",
-                    "kind": "nvme",
-                    "total_bytes": nvme,
-                    "free_bytes": int(nvme * 0.9),
-                    "inodes_total": 10**9,
-                    "inodes_free": 10**9 - 5000,
+                    **data,
                     "read_only": False,
                     "network": False,
                     "error": None,
@@ -283,14 +286,7 @@ def make_facts(model, rng, driver="580.95.05"):
                     "path": "/data/" + purpose,
                     "purpose": purpose,
                     "exists": True,
-                    "mount_point": "/data",
-                    "device": "/dev/md0",
-                    "type": "xfs",
-                    "kind": "nvme",
-                    "total_bytes": nvme,
-                    "free_bytes": int(nvme * 0.9),
-                    "inodes_total": 10**9,
-                    "inodes_free": 10**9 - 5000,
+                    **data,
                     "writable": True,
                     "error": None,
                 }

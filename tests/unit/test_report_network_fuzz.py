@@ -10,30 +10,17 @@ import network_samples
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_report_measured_fuzz import DEEP, ODD, SCRIPT, TEXTS, check, places, put, render
+from test_report_measured_fuzz import DEEP, SCRIPT, TEXTS, changed, changes_of, check, places_of, render, replaced
 
 SAMPLE = network_samples.fleet(4, {"gpu03": 0.3}, more=network_samples.whole())[0]
 LINKS, UPLOAD, REQUESTS = 0, 1, 3
-RESULTS = [entry["result"] for entry in SAMPLE[0]["measurements"]]
-PLACES = [(number, path) for number, result in enumerate(RESULTS) for path in places(result) if path]
-CHANGES = st.lists(st.tuples(st.sampled_from(PLACES), ODD), min_size=1, max_size=6)
+PLACES = places_of(SAMPLE[0]["measurements"])
 
 
-def changed(changes):
-    """The sample with these places of its results replaced; a place that an earlier change took away is skipped."""
-    document, inputs = copy.deepcopy(SAMPLE)
-    for (number, path), odd in changes:
-        try:
-            put(document["measurements"][number]["result"], path, copy.deepcopy(odd))
-        except (KeyError, IndexError, TypeError):
-            pass
-    return document, inputs
-
-
-@given(CHANGES, st.sampled_from(("en", "zh")))
+@given(changes_of(PLACES), st.sampled_from(("en", "zh")))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_shape_of_a_result_breaks_a_format(changes, language):
-    shown = render(*changed(changes), language)
+    shown = render(*changed(SAMPLE, changes), language)
     check(shown)
     assert len(shown["html"]) < 700_000
 
@@ -41,14 +28,7 @@ def test_no_shape_of_a_result_breaks_a_format(changes, language):
 @pytest.mark.parametrize("odd", [*TEXTS, None, True, -1, 10**400, 1e308, 5e-324, float("nan"), float("inf"), [], {}, DEEP], ids=repr)
 def test_every_place_at_once_with_one_oddity(odd):
     for depth in (0, 1, 2, 3, 4):
-        document, inputs = copy.deepcopy(SAMPLE)
-        for number, path in PLACES:
-            if len(path) == depth:
-                put(document["measurements"][number]["result"], path, copy.deepcopy(odd))
-        if depth == 0:
-            for entry in document["measurements"]:
-                entry["result"] = odd
-        check(render(document, inputs, "en"))
+        check(render(*replaced(SAMPLE, PLACES, depth, odd), "en"))
 
 
 @pytest.mark.parametrize("field", ["finished", "target", "module", "options", "error"])

@@ -10,19 +10,7 @@ import pytest
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, vram, vram_boards
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import vram_fields, vram_rules
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.catalogue import boards
-
-FORM = {"kind": "training", "input_sample_bytes": "32 KiB", "batch_size": 1, "hours_per_day": 20}
-LLAMA = {
-    "parameters": "8.03B",
-    "layers": 32,
-    "hidden_size": 4096,
-    "heads": 32,
-    "kv_heads": 8,
-    "ffn_size": 14336,
-    "mlp_matrices": 3,
-    "vocab_size": 128256,
-    "sequence_length": 4096,
-}
+from vram_samples import FORM, LLAMA
 
 
 def made(form=None, language="en", **model):

@@ -12,19 +12,8 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import plan, vr
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.words import shown
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vram_samples import FORM, LLAMA
 
-FORM = {"kind": "training", "input_sample_bytes": "32 KiB", "batch_size": 1, "hours_per_day": 20}
-LLAMA = {
-    "parameters": "8.03B",
-    "layers": 32,
-    "hidden_size": 4096,
-    "heads": 32,
-    "kv_heads": 8,
-    "ffn_size": 14336,
-    "mlp_matrices": 3,
-    "vocab_size": 128256,
-    "sequence_length": 4096,
-}
 NAMES = [*vram_fields.MODEL_SPEC, *workload.ARGUMENT_SPEC]
 
 
