@@ -281,6 +281,7 @@ def whole():
             "download", [attempt(112 * MIB, 9), attempt(110 * MIB, 9), attempt(111 * MIB, 9)], hosts_at_once=8, alone_bytes_per_second=118e6
         ),
         requests(),
+        fabric(),
     )
 
 
@@ -306,7 +307,7 @@ def page():
         ),
         requests(streamed, knee=None, slo=None, loop="open", streaming="openai"),
     ]
-    pairs[0][0]["measurements"] += [fabric(), port()]
+    pairs[0][0]["measurements"].append(port())
     pairs[1][0]["measurements"].append(fabric(310e9, wrong=(1 << 20, 16 * GIB)))
     pairs[1][1]["expected"]["fabric_busbw_bytes_per_second"] = 460e9
     pairs[4][0]["measurements"].append(port())
