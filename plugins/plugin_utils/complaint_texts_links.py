@@ -15,6 +15,7 @@ TABLE = (
     ("UDP: {rest*}", "UDP：{rest}"),
     ("no server on {host}: {rest*}", "{host} 上没有可用的服务端：{rest}"),
     ("no pair of {count} gave a figure; the first: {rest*}", "{count} 个配对均无数据；第一个：{rest}"),
+    ("no pair of {count} gave a figure; the first: {rest}", "{count} 个配对均无数据；第一个：{rest}"),
     # --- addresses
     (
         "gpu_audit_link_address isn't set for this host. Set it to the address or the interface whose link is to be tested (management: "

@@ -14,9 +14,16 @@ import judging
 import measured_samples
 import network_samples as samples
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import metrics
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import link_store, metrics
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import report as renderer
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import charts, line_charts, link_map, network_charts, network_record
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import (
+    charts,
+    line_charts,
+    link_grid,
+    link_map,
+    network_charts,
+    network_record,
+)
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.view import View
 from test_report_closing import charts_of, plain_text
 
@@ -114,6 +121,45 @@ def test_a_pair_that_failed_is_told_once_and_has_a_cell_of_its_own():
     assert sum(kind == "qe" for row in map_cells(html) for kind, _text in row) == 2
 
 
+@pytest.mark.parametrize(
+    "language, words, partner",
+    [
+        ("en", "gpu02 loses packets: 5 % of UDP packets lost; 5.1 % of TCP segments sent again.", "3 partners"),
+        ("zh", "gpu02 丢包：UDP 丢包 5 %；TCP 重传 5.1 %。", "与 3 台主机对测"),
+    ],
+)
+def test_the_lossy_host_is_named_and_its_partners_are_not(language, words, partner):
+    pairs = samples.fleet(4)
+    losses = {"lost_fraction": 0.05, "lost_direction": "receive", "retransmit_fraction": 0.051, "retransmit_direction": "receive"}
+    pairs[1][0]["measurements"][0]["result"].update(losses)
+    html = fleet(pairs, language)[1]
+    text = plain_text(html)
+    assert words in text and "gpu01 loses" not in text and "gpu01 丢包" not in text
+    assert "is the slowest, and fine" not in text and "最慢，但正常" not in text
+    pairs[1][0]["measurements"][0]["result"]["loss_undecided_with"] = "gpu01"
+    assert ("Tested with gpu01 only" if language == "en" else "只与 gpu01 对测") in plain_text(fleet(pairs, language)[1])
+    own = plain_text(fragment(pairs[1], language))
+    assert partner in own and words.partition(": " if language == "en" else "：")[2].rstrip(".。") in own
+
+
+@pytest.mark.parametrize("language, words", [("en", "no pair of 4 gave a figure"), ("zh", "4 个配对均无数据")])
+def test_a_host_whose_every_pair_failed_is_judged_named_and_drawn(language, words):
+    names = ["gpu0%d" % number for number in range(1, 6)]
+    broken = [frozenset(("gpu03", name)) for name in names if name != "gpu03"]
+    pairs = samples.fleet(5, broken=broken)
+    measurement = pairs[2][0]["measurements"][0]
+    measurement["error"] = link_store.failure_of(measurement.pop("result"))
+    report, documents, _inputs = measured_samples.report(pairs, language)
+    found = {host["name"]: {each["check"]: each["status"] for each in host["findings"]} for host in report["hosts"]}
+    assert [found[name]["network.link_pairs_failed"] for name in names] == ["pass", "pass", "fail", "pass", "pass"]
+    assert report["hosts"][2]["verdict"] == "not_ready"
+    html = fleet(pairs, language)[1]
+    text = plain_text(html)
+    assert words in text and "gpu03" in text.partition(words)[0]
+    rows = map_cells(html)
+    assert [kind for kind, _text in rows[2]] == ["qe", "qe", "qs", "qe", "qe"] and [row[2][0] for row in rows] == ["qe", "qe", "qs", "qe", "qe"]
+
+
 def test_figures_stand_in_every_cell_as_text():
     for row in map_cells(fleet(samples.fleet(16, {"gpu11": 0.3}))[1]):
         for kind, words in row:
@@ -162,7 +208,7 @@ def test_hosts_that_were_never_tested_have_no_section(tmp_path):
     ],
 )
 def test_short_names(names, short):
-    assert link_map.short_names(names) == short
+    assert link_grid.short_names(names) == short
 
 
 # --- a host

@@ -4,7 +4,6 @@
 
 Every pair comes from the lists of its two hosts and counts once: what a host sends is its own word, what its partner received only
 where it has none.
-Shades go from light to dark as well as from blue to brown; every cell holds its figures as text.
 """
 
 from __future__ import annotations
@@ -12,25 +11,24 @@ from __future__ import annotations
 import bisect
 import collections
 
-from ..link_judging import CERTAINLY_SLOW
+from ..link_judging import CERTAINLY_SLOW, SLOW_FRACTION
+from ..link_losses import LOSSY_FRACTION
 from ..metrics.measurements import failed_since, with_results
 from . import charts, network_together
-from .clean import brief, display, for_html, natural, unbroken
+from .clean import brief, display, for_html, natural
 from .figures import human
+from .link_grid import EDGES, Cell, grid, table
 from .measured_charts import moment
-from .network_record import LINKS, amount, bits, failure_words, joined, maps, share_words
+from .network_record import LINKS, amount, bits, failure_words, joined, loss_words, maps, share_words
 
-# Up to so many hosts stand against each other; up to so many with the figure in sight, and so many with the rate too.
-MOST_HOSTS, MOST_READABLE, MOST_WITH_RATE = 64, 16, 4
+# Up to so many hosts stand against each other.
+MOST_HOSTS = 64
 MOST_LISTED, MOST_NAMED, MOST_FAILED = 20, 5, 5
-# Of an error so many characters stand in the list of failed pairs, in a cell fewer.
-MOST_WORDS, MOST_IN_CELL = 240, 100
+# Of an error so many characters stand in the list of failed pairs.
+MOST_WORDS = 240
 # So many tests stand in words, the first of them as maps too.
 MOST_TESTS, MOST_MAPS = 12, 4
-# From these shares of what it should be on, a pair has the next lighter shade.
-EDGES = (0.3, 0.5, 0.7, 0.9)
-# Where a report's policy doesn't judge links: what the role's policy has.
-LINE_FLOOR = 0.9
+_LOSSES = ("network.link_lost_fraction", "network.link_retransmit_fraction")
 _METRICS = {
     "line_rate": ("network.link_fraction_of_line_rate", "network.link_floor_ratio"),
     "group": ("network.link_fraction_of_group_median",),
@@ -38,11 +36,6 @@ _METRICS = {
 _FASTEST = 1e14
 _MOST_PAIRS = 4096
 _MOST_OF_A_HOST = 64
-
-# What stands for a pair without a test.
-_BLANK = {None: "map_untested", "newer": "map_newer"}
-
-Cell = collections.namedtuple("Cell", "rate share retransmits error")
 
 
 class FleetLinks:
@@ -125,7 +118,7 @@ class LinkTest:
         result = measurement["result"]
         if index not in self.results:
             kept = {key: value for key, value in result.items() if key != "pairs"}
-            self.results[index] = dict(kept, slow=_is_slow(self.view, host, result))
+            self.results[index] = dict(kept, slow=_is_slow(self.view, host, result), lossy=_is_lossy(self.view, host, result))
         self.finished = max(self.finished, str(measurement.get("finished")))
         for peer, sends, receives, pair in pairs_of(result):
             other = self.index.get(peer)
@@ -188,12 +181,31 @@ class LinkTest:
         for one, other in undecided[:MOST_NAMED]:
             names = view.text("map_and", one=_name(self.view, one), other=_name(self.view, other))
             said.append(_line("unknown", view.text("map_undecided"), names))
+        losses = self._losses()
+        said += losses
         judged = [index for index, result in self.results.items() if result["slow"] is not None and index not in doubtful]
-        if judged and not slow:
+        if judged and not slow and not losses:
             slowest = min(judged, key=self._rank)
             said.append(_line("pass", view.text("map_fine", figure=self._figure(slowest)), _name(self.view, slowest)))
         said += self._failures()
         return f'<ul class="found">{"".join(said)}</ul>'
+
+    def _losses(self):
+        """Who loses packets, and of whom nobody can tell."""
+        view, lossy = self.view, [index for index, result in self.results.items() if result["lossy"] and index not in self.failed_since]
+        lossy.sort(key=lambda index: (-max(amount(self.results[index], key) or 0 for key in ("lost_fraction", "retransmit_fraction")), index))
+        said = []
+        for index in lossy[:MOST_NAMED]:
+            result = self.results[index]
+            peer = result.get("loss_undecided_with")
+            # Older tests know what was sent again, and no share of it.
+            shown = loss_words(view, result) or view.text("map_retransmitted", n=int(amount(result, "retransmits") or 0))
+            words = view.text("map_lossy", figure=shown)
+            if isinstance(peer, str):
+                words += " " + view.text("map_lossy_undecided", peer=display(peer, 120))
+            said.append(_line("unknown" if isinstance(peer, str) else "fail", words, _name(view, index)))
+        left = len(lossy) - MOST_NAMED
+        return said + ([_line("fail", view.text("map_lossy_more", n=left))] if left > 0 else [])
 
     def _rank(self, index):
         """Slowest first, by what a host is judged by."""
@@ -211,7 +223,7 @@ class LinkTest:
             if other is None:
                 continue
             shares = [cell.share for cell in (self._cell(index, other), self._cell(other, index)) if cell and cell.share is not None]
-            if result["slow"] or shares and min(shares) < LINE_FLOOR:
+            if result["slow"] or shares and min(shares) < SLOW_FRACTION:
                 found.add((min(index, other), max(index, other)))
         return sorted(found)
 
@@ -296,11 +308,11 @@ class LinkTest:
                     ("link", _name(self.view, index)),
                     *(("num", bits(rate) if rate is not None else "–") for rate in rates),
                     ("", share_words(view, result)),
-                    ("num", human(amount(result, "retransmits"), "", view.language)),
+                    ("", loss_words(view, result) or "–"),
                     ("num", human(amount(result, "pairs_failed"), "", view.language)),
                 ]
             )
-        heads = ("host", "map_sends", "map_receives", "map_share", "map_retransmits", "map_pairs_failed")
+        heads = ("host", "map_sends", "map_receives", "map_share", "map_losses", "map_pairs_failed")
         title = (
             view.text("map_hosts", n=len(hosts)) if len(shown) == len(hosts) else view.text("map_slowest", n=len(shown), total=len(hosts))
         )
@@ -344,14 +356,24 @@ def _is_slow(view, host, result):
     share_known = amount(result, "fraction_of_" + ("line_rate" if by == "line_rate" else "group_median"))
     if by not in ("line_rate", "group") or share_known is None:
         return None
-    judged = {
-        finding.get("status")
-        for finding in host.get("findings") or []
-        if isinstance(finding, dict) and view.check(finding.get("check")).metric in _METRICS[by]
-    } & {"pass", "warn", "fail"}
+    judged = _statuses(view, host, _METRICS[by])
     if judged:
         return judged != {"pass"}
-    return share_known < (LINE_FLOOR if by == "line_rate" else CERTAINLY_SLOW)
+    return share_known < (SLOW_FRACTION if by == "line_rate" else CERTAINLY_SLOW)
+
+
+def _is_lossy(view, host, result):
+    """Whether a host loses packets, as it was judged, else by what is usual."""
+    judged = _statuses(view, host, _LOSSES)
+    if judged:
+        return judged != {"pass"}
+    return any((amount(result, key) or 0) > LOSSY_FRACTION for key in ("lost_fraction", "retransmit_fraction"))
+
+
+def _statuses(view, host, metrics):
+    """The statuses that checks on these metrics gave a host."""
+    found = [each for each in host.get("findings") or [] if isinstance(each, dict) and view.check(each.get("check")).metric in metrics]
+    return {finding.get("status") for finding in found} & {"pass", "warn", "fail"}
 
 
 def share(rate, sender, receiver):
@@ -391,103 +413,3 @@ def strip(view, host, measurement):
     caption = view.text("named", name=display(host.get("name"), 120), said=view.text("map_own"))
     table_html = grid(view, caption, view.text("map_partner"), heads, rows, scales)
     return f'<figure class="pairs"><figcaption>{for_html(view.text("map_own"))}</figcaption>{table_html}{words}</figure>'
-
-
-# ------------------------------------------------------------------- the table
-
-
-def grid(view, caption, corner, heads, rows, scales):
-    """heads: [(name, whether it is slow)]; rows: [(HTML of the name, whether it is slow, [Cell, None, "newer" or "self"])] -> HTML."""
-    size = " tiny" if len(heads) > MOST_READABLE else " wide-cells" if len(heads) <= MOST_WITH_RATE else ""
-    short = short_names([name for name, _slow in heads])
-    columns = "".join(
-        f'<th scope="col"{_slow_class(slow)}><span aria-hidden="true">{for_html(brief)}</span><i>{for_html(name)}</i></th>'
-        for (name, slow), brief in zip(heads, short)
-    )
-    body = "".join(
-        f'<tr><th scope="row"{_slow_class(slow)}>{name}</th>{"".join(_cell_html(view, cell) for cell in cells)}</tr>'
-        for name, slow, cells in rows
-    )
-    return (
-        f'<div class="mapped"><section class="scroll" tabindex="0" aria-label="{for_html(caption)}">'
-        f'<table class="map{size}"><caption class="sr">{for_html(caption)} {for_html(scales)}</caption>'
-        f'<thead><tr><th scope="col" class="corner">{for_html(corner)}</th>{columns}</tr></thead><tbody>{body}</tbody></table></section>'
-        f'<output class="readout scripted">{for_html(view.text("map_hint"))}</output>{_legend(view, scales, rows)}</div>'
-    )
-
-
-def _slow_class(slow):
-    return ' class="slow"' if slow else ""
-
-
-def _shade(cell):
-    if cell.rate is None:
-        return "qe"
-    return "qn" if cell.share is None else "q%d" % (len(EDGES) - bisect.bisect_right(EDGES, cell.share))
-
-
-def _cell_html(view, cell):
-    if cell == "self":
-        return '<td class="qs"><i>–</i></td>'
-    if cell in _BLANK:
-        return f'<td class="qx"><i>{for_html(view.text(_BLANK[cell]))}</i></td>'
-    if cell.rate is None:
-        return f'<td class="qe">✕<i> {for_html(view.text("map_failed", words=brief(cell.error, MOST_IN_CELL) or "?"))}</i></td>'
-    seen = f"{min(cell.share, 9.99) * 100:.0f}" if cell.share is not None else "·"
-    more = bits(cell.rate)
-    if cell.retransmits:
-        more += " · " + view.text("map_retransmitted", n=int(cell.retransmits))
-    if cell.error:
-        more += " · " + brief(cell.error, MOST_IN_CELL)
-    sign = " %" if cell.share is not None else ""
-    return f'<td class="{_shade(cell)}">{seen}<i>{sign} · {for_html(more)}</i></td>'
-
-
-def _legend(view, scales, rows):
-    """The shades with their shares in words, those that aren't shares only where there is one."""
-    cells = [cell for _name, _slow, found in rows for cell in found]
-    names = [f"≥ {EDGES[-1] * 100:g} %"]
-    names += [f"{low * 100:g}–{high * 100:g} %" for low, high in zip(EDGES[-2::-1], EDGES[:0:-1])] + [f"< {EDGES[0] * 100:g} %"]
-    shades = (
-        [(f"q{number}", name) for number, name in enumerate(names)]
-        if any(isinstance(c, Cell) and c.share is not None for c in cells)
-        else []
-    )
-    if any(isinstance(cell, Cell) and cell.rate is not None and cell.share is None for cell in cells):
-        shades.append(("qn", view.text("map_unjudged")))
-    if any(isinstance(cell, Cell) and cell.rate is None for cell in cells):
-        shades.append(("qe", view.text("map_failed_short")))
-    blank = [view.text(key) for kind, key in _BLANK.items() if kind in cells]
-    if blank:
-        shades.append(("qx", " / ".join(blank)))
-    shown = " ".join(f'<span><span class="shade {kind}" aria-hidden="true"></span>{for_html(name)}</span>' for kind, name in shades)
-    return f'<p class="shades">{shown} <span>{for_html(scales)}</span></p>'
-
-
-def short_names(names):
-    """Names for narrow columns: without the domain that all share, the middle cut out of what is still long."""
-    ends = {name.partition(".")[2] for name in names}
-    is_same = len(names) > 1 and len(ends) == 1 and ends != {""} and len({name.partition(".")[0] for name in names}) == len(names)
-    bare = [name.partition(".")[0] if is_same else name for name in names]
-    return [name if len(name) <= 14 else name[:4] + "…" + name[-9:] for name in bare]
-
-
-def table(view, title, heads, rows, is_open=False):
-    """A folded table: heads are keys of texts, rows lists of (kind, text); a kind "th" names the row, "link" is HTML of a name."""
-    marks = ['class="num" ' if kind == "num" else "" for kind, _text in rows[0]] if rows else [""] * len(heads)
-    head = "".join(f'<th {mark}scope="col">{for_html(view.text(key))}</th>' for key, mark in zip(heads, marks))
-    body = ""
-    for row in rows:
-        body += "<tr>"
-        for kind, text in row:
-            if kind in ("th", "link"):
-                body += f'<th scope="row">{text if kind == "link" else for_html(text, 120)}</th>'
-            else:
-                body += (
-                    f'<td class="num">{for_html(unbroken(text), 120)}</td>' if kind == "num" else f"<td>{for_html(brief(text, 300))}</td>"
-                )
-        body += "</tr>"
-    return (
-        f'<details class="fold"{" open" if is_open else ""}><summary>{for_html(title)}</summary><div class="wide"><table class="plain">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>"
-    )

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ..metrics.transfer import DIRECTIONS
-from . import closing, fabric_chart, line_charts, link_map
+from . import closing, fabric_chart, line_charts, link_grid, link_map
 from .clean import for_html
 from .figures import human, short_time
 from .measured_charts import figure, rate_ticks
@@ -248,7 +248,7 @@ def _steps(view, measurement):
         rows.append(cells)
     heads = ["net_col_load", "net_col_requests", "net_col_per_second", *(title for title, _key in columns)]
     heads += ["net_col_tokens"] if has_tokens else []
-    return link_map.table(view, view.text("net_steps", n=len(rows)), [*heads, "net_col_errors"], rows) if rows else ""
+    return link_grid.table(view, view.text("net_steps", n=len(rows)), [*heads, "net_col_errors"], rows) if rows else ""
 
 
 def _figure(value, unit, view):

@@ -70,6 +70,7 @@ TEXTS = {
     "net_partners": (("{n} partner", "{n} partners"), "与 {n} 台主机对测"),
     "net_pairs_failed": (("{n} pair failed", "{n} pairs failed"), "{n} 对失败"),
     "net_mtu": ("path MTU {mtu} bytes", "路径 MTU {mtu} 字节"),
+    "net_again": ("{share} of TCP segments sent again", "TCP 重传 {share}"),
     "net_lost": ("{share} of UDP packets lost", "UDP 丢包 {share}"),
     "net_of_line": ("{share} of the line rate of {line}", "线速 {line} 的 {share}"),
     "net_of_group": ("{share} of the group's median of {middle}", "组内中位数 {middle} 的 {share}"),
