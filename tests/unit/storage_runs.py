@@ -4,47 +4,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
-import subprocess
-import sys
 import time
 
-import conftest
-
+import module_runs
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
 
 FIO = shutil.which("fio")
 # In the environment of all that these tests start: other tests on this machine measure as well.
 OURS = "GPU_AUDIT_TEST_PROCESS=%d" % os.getpid()
 SMALL = {"size_bytes": 1 << 20, "numjobs": 2, "runtime_seconds": 2, "file_count": 20, "sample_bytes": 5000}
-_RUN = """
-import json, sys
-from ansible.module_utils import basic
-basic._ANSIBLE_ARGS = sys.argv[1].encode()
-basic._ANSIBLE_PROFILE = "legacy"
-from ansible_collections.trainops.gpu_audit.plugins.modules import storage_benchmark
-storage_benchmark.main()
-"""
 
 
 def start(before=(), check=False, **options):
     """The module, started; `before`: a program to run it through (setpriv)."""
-    arguments = json.dumps({"ANSIBLE_MODULE_ARGS": dict(options, _ansible_check_mode=check)})
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path), PYTHONDONTWRITEBYTECODE="1",
-                       GPU_AUDIT_TEST_PROCESS=str(os.getpid()))
-    return subprocess.Popen([*before, sys.executable, "-c", _RUN, arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env=environment, cwd=str(conftest.ROOT))
+    return module_runs.start("storage_benchmark", options, check, before, GPU_AUDIT_TEST_PROCESS=str(os.getpid()))
 
 
 def run(before=(), check=False, **options):
-    """The module's answer."""
-    process = start(before, check, **options)
-    out, error = process.communicate(timeout=120)
-    assert out.strip().startswith("{"), error
-    return json.loads(out)
+    return module_runs.answered(start(before, check, **options))[0]
 
 
 def measured(**options):

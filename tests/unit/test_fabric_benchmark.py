@@ -7,25 +7,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
-import conftest
 import fabric_samples as samples
+import module_runs
 import pytest
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import fabric
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 
 LARGEST = 17179869184
-_RUN = """
-import json, sys
-from ansible.module_utils import basic
-basic._ANSIBLE_ARGS = sys.stdin.buffer.read()
-basic._ANSIBLE_PROFILE = "legacy"
-from ansible_collections.trainops.gpu_audit.plugins.modules import fabric_benchmark
-fabric_benchmark.main()
-"""
 
 
 @pytest.fixture
@@ -34,31 +24,11 @@ def bin_folder(tmp_path):
 
 
 def start(folder, check=False, **options):
-    environment = dict(
-        os.environ,
-        PYTHONPATH=os.pathsep.join(path for path in sys.path if path),
-        PYTHONDONTWRITEBYTECODE="1",
-        PATH="%s:%s" % (folder, os.environ["PATH"]),
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", _RUN],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        cwd=str(conftest.ROOT),
-    )
-    process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": dict(options, _ansible_check_mode=check)}))
-    process.stdin.close()
-    process.stdin = None
-    return process
+    return module_runs.start("fabric_benchmark", options, check, PATH="%s:%s" % (folder, os.environ["PATH"]))
 
 
 def run(folder, **more):
-    out, error = start(folder, **more).communicate(timeout=60)
-    assert out.strip().startswith("{"), error
-    return json.loads(out)
+    return module_runs.answered(start(folder, **more))[0]
 
 
 def test_a_collective_is_run_and_read(bin_folder):

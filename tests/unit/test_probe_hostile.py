@@ -22,7 +22,7 @@ from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure.tame im
 from ansible_collections.trainops.gpu_audit.plugins.modules import workload_probe
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from probing import Lab, needs_compiler
+from probing import Lab, marked, needs_compiler
 
 ANYTHING = st.recursive(
     st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.integers(min_value=10 ** 5000), st.text(st.characters(codec=None)), st.binary()),
@@ -186,17 +186,6 @@ for name in sys.argv[2:]:
     os.kill({"guard": guard, "watch": watch}[name], int(sys.argv[1]))
 time.sleep(300)
 """
-
-
-def marked(mark):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if mark.encode("ascii") in pathlib.Path("/proc", pid, "environ").read_bytes():
-                found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 @pytest.fixture

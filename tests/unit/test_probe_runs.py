@@ -15,7 +15,7 @@ import time
 
 import probing
 import pytest
-from probing import HELPER, TOTAL, Lab, needs_compiler
+from probing import HELPER, TOTAL, Lab, marked, needs_compiler
 
 pytestmark = needs_compiler
 
@@ -360,23 +360,10 @@ RUNNERS = ("import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
            "for _ in range(3):\n    if os.fork() == 0:\n        while True:\n            if os.fork():\n                os._exit(0)\n")
 
 
-def marked(mark):
-    found = set()
-    # One that forks all the time is seen in some looks only.
-    for _look in range(20):
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                if mark.encode("ascii") in pathlib.Path("/proc", pid, "environ").read_bytes():
-                    found.add(int(pid))
-            except OSError:
-                pass
-    return found
-
-
 def test_those_that_fork_faster_than_they_are_seen_are_ended(lab):
     mark = "GPU_AUDIT_RUNNER=%d" % os.getpid()
     lab.run([sys.executable, "-c", RUNNERS], environment=dict([mark.split("=")]))
-    left = marked(mark)
+    left = marked(mark, looks=20)
     for pid in left:
         with contextlib.suppress(OSError):
             os.killpg(os.getpgid(pid), signal.SIGKILL)
