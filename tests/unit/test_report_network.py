@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+from html import unescape
 
 import judging
 import measured_samples
@@ -483,3 +484,18 @@ def test_the_head_of_a_column_of_numbers_stands_over_them():
 def test_milliseconds_are_chinese_in_chinese():
     text = plain_text(fragment(samples.host(samples.requests()), "zh"))
     assert "900 毫秒" in text and not re.search(r"\d ms\b", text)
+
+
+@pytest.mark.parametrize(
+    "changed, en, zh",
+    [
+        ({"stand_in": True, "storage": "peer"}, "measured against the audit's own peer, not the real endpoint", "对端为审计自带的服务，并非真实端点"),
+        ({"own_address": True}, "measured within this host, without any network", "在本机内部测得，未经过网络"),
+    ],
+)
+def test_what_says_less_than_it_seems_is_told_beside_the_figure(changed, en, zh):
+    pair = samples.host(samples.transfer("upload", [samples.attempt(1e8)], **changed), samples.requests(**changed))
+    for language, words in (("en", en), ("zh", zh)):
+        # Beside each figure and in the key of its chart.
+        assert unescape(plain_text(fragment(pair, language))).count(words) >= 4, language
+    assert en not in unescape(plain_text(fragment(samples.page()[0])))

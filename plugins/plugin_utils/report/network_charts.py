@@ -26,6 +26,7 @@ from .network_record import (
     rate_of,
     record,
     remarks,
+    weak_words,
     words_of,
 )
 
@@ -179,7 +180,7 @@ def _latency(view, measurement, form):
         errors = errors_of(view, step)
         if errors:
             key.append(("cross", view.text("named", name=load_words(view, result, step), said=errors)))
-    key += [("none", words) for words in _loop_words(view, result, by_rate)]
+    key += [("none", words) for words in (*_loop_words(view, result, by_rate), *weak_words(view, result))]
     positive = [value for value in values if value > 0]
     top = max(values + ([limit] if limit and limit <= 4 * max(values) else [])) or 1.0
     is_wide = bool(positive) and max(positive) > _SPAN * min(positive)

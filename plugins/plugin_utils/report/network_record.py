@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .. import complaints
+from .. import complaints, messages
 from ..metrics import fabric as fabric_metrics, requests as load_metrics, transfer as transfer_metrics
 from ..metrics.measurements import failed_since
 from ..numbers import format_bit_rate
@@ -224,9 +224,15 @@ def counted(view, kinds):
     return ("、" if view.language == "zh" else ", ").join(shown[:6]) or "?"
 
 
+def weak_words(view, result):
+    """That a test was made against the audit's own peer, or within the host: such a figure says less."""
+    found = (("peer", result.get("storage") == "peer" or result.get("stand_in") is True), ("own_address", result.get("own_address") is True))
+    return [messages.text(view.language, "finding." + name) for name, is_so in found if is_so]
+
+
 def remarks(view, result):
     """What a reader must know of a transfer: hosts that moved data at once, what cut it, its checksum, its proxy."""
-    said = [view.text("net_peer")] if result.get("storage") == "peer" else []
+    said = weak_words(view, result)
     hosts = count(result, "hosts_at_once")
     if hosts > 1:
         alone = amount(result, "alone_bytes_per_second")
@@ -296,7 +302,7 @@ def _latency(view, measured, form):
         value = amount(step, f"latency_{key}_seconds", LONGEST)
         if value is not None:
             said.append(f"{key} {short_time(value, view.language)}")
-    said.append(errors_of(view, step))
+    said += [errors_of(view, step), *weak_words(view, result)]
     first = amount(step, "time_to_first_token_p95_seconds", LONGEST)
     if first is not None:
         said.append(view.text("net_first_token", seconds=short_time(first, view.language)))
@@ -370,7 +376,7 @@ def bits(rate):
 def loss_words(view, result):
     """4.5 % of UDP packets lost; 5.6 % of TCP segments sent again; "" where nothing is lost or known."""
     found = [(key, amount(result, field)) for key, field in (("net_lost", "lost_fraction"), ("net_again", "retransmit_fraction"))]
-    shown = [view.text(key, share=human(round(min(value, 1), 4), "fraction", view.language)) for key, value in found if value and value >= 5e-5]
+    shown = [view.text(key, share=human(round(min(value, 1), 4), "fraction", view.language)) for key, value in found if value and value >= 5e-4]
     return joined(view, shown)
 
 

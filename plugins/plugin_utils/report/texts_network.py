@@ -54,7 +54,6 @@ TEXTS = {
         "未知：请在表单中填写 latency_seconds 后重新测量",
     ),
     "net_no_knee": ("not known: the steps of the test don't tell", "未知：测试各步不足以判断"),
-    "net_peer": ("to a helper on another host, not the real end", "对端为辅助服务而非真实端点"),
     "net_within": ("acceptable: p95 up to {seconds}", "可接受：p95 不超过 {seconds}"),
     "net_not_reached": ("the highest tried: it may bear more", "已是测试的最高负载，实际可能更高"),
     "net_none_within": ("too slow even with {load}", "最低负载（{load}）已超出"),
