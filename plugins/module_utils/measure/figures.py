@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Figures in the sentences that a measuring module says to people."""
+"""Figures that a measuring module is given, and those in the sentences that it says to people."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def bytes_text(count):
         return "%d B" % size
     digits = 0 if abs(size) >= 99.95 else 1 if abs(size) >= 9.995 else 2
     return "%.*f %s" % (digits, size, units[0])
+
+
+def check_ranges(options, ranges):
+    """ValueError for an option that lies in no range ({name: (least, most)}); not a number (NaN) lies in none. What isn't given is right."""
+    for name, (least, most) in ranges.items():
+        value = options.get(name)
+        if value is not None and not least <= value <= most:
+            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))

@@ -15,7 +15,7 @@ from ..sources.forked import signal_name
 from ..sources.host_files import HostFiles
 from . import identity as machine
 from . import iperf3_output, iperf3_run, link_netlink, link_place
-from .figures import bytes_text
+from .figures import bytes_text, check_ranges
 
 DIRECTIONS = ("send", "receive")
 # Streams tried one after the other where fewer don't fill the link.
@@ -42,10 +42,7 @@ def plan(options, host=None):
     """Looks and starts nothing. -> {"seconds", "bytes_written", "bytes_read", "notes", "place", "tool"};
     link_place.NoAddress, iperf3_run.NoTool, ValueError.
     """
-    for name, (least, most) in _RANGES.items():
-        value = options.get(name)
-        if value is not None and not least <= value <= most:
-            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))
+    check_ranges(options, _RANGES)
     link_netlink.family_of(options["peer"])
     wrong = [name for name in options["directions"] if name not in DIRECTIONS]
     if wrong or not options["directions"]:

@@ -14,7 +14,7 @@ import signal
 
 from ..sources.forked import signal_name
 from . import http_connection, latency
-from .figures import bytes_text
+from .figures import bytes_text, check_ranges
 from .request_load import SPARE_SECONDS, Step
 from .request_worker import Asked
 
@@ -53,10 +53,7 @@ class Interrupted(Exception):
 def plan(options):
     """What a test does at most: {"seconds", "bytes_written", "bytes_read", "requests", "bytes_sent", "bytes_limit", "notes", "asked",
     "steps"}; ValueError says which option can't be."""
-    for name, (least, most) in _RANGES.items():
-        value = options.get(name)
-        if value is not None and not least <= value <= most:
-            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))
+    check_ranges(options, _RANGES)
     steps = [(concurrency, options.get("requests") or max(LEAST_REQUESTS, 10 * concurrency))
              for concurrency in _concurrencies(options.get("concurrency"))]
     asked = make_asked(options)

@@ -15,7 +15,7 @@ from ..facts import memory as memory_facts
 from ..sources.forked import run_forked, signal_name
 from ..sources.host_files import HostFiles
 from . import fio_jobs, fio_run, moments, storage_folder, storage_place
-from .figures import bytes_text
+from .figures import bytes_text, check_ranges
 
 # From this share of its bytes on, a buffered read counts as having come from the device, however small the files were.
 FROM_DEVICE_FRACTION = 0.9
@@ -51,7 +51,7 @@ def plan(options, host=None):
                          options.get("runtime_seconds"), options.get("sample_bytes"), options.get("file_count"))
     place = storage_place.examine(host, options["path"])
     memory = memory_facts.collect(host)
-    _check_numbers(options)
+    check_ranges(options, _RANGES)
     limits = [options.get("timeout_seconds") or fio_jobs.time_limit(job) for job in jobs]
     made = fio_jobs.announced(jobs, limits)
     room = (made["bytes_on_disk"], made["files"] + len(jobs) + 1, memory["available_bytes"])
@@ -97,14 +97,6 @@ def _stays(name, state):
     if state == storage_folder.DEAD:
         return "what a test that was killed had left, %s, couldn't be removed: do it by hand" % name
     return _OTHERS[state] % name
-
-
-def _check_numbers(options):
-    """ValueError for a number of the module's that can't be one of the test's. Not a number (NaN) lies in no range."""
-    for name, (least, most) in _RANGES.items():
-        value = options.get(name)
-        if value is not None and not least <= value <= most:
-            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))
 
 
 def _start_wait(options):

@@ -12,7 +12,7 @@ import time
 
 from ..sources.forked import signal_name
 from . import http_connection, moments, transfer_checksum, transfer_place
-from .figures import bytes_text
+from .figures import bytes_text, check_ranges
 from .http_errors import endpoint
 from .transfer_attempt import Attempts
 from .transfer_request import Settings
@@ -74,11 +74,8 @@ def _retries(options):
 
 
 def _check(options):
-    """ValueError for what can't be one of this test's options; secrets aren't repeated. Not a number (NaN) lies in no range."""
-    for name, (least, most) in _RANGES.items():
-        value = options.get(name)
-        if value is not None and not least <= value <= most:
-            raise ValueError("%s must be between %g and %g, not %s" % (name, least, most, value))
+    """ValueError for what can't be one of this test's options; secrets aren't repeated."""
+    check_ranges(options, _RANGES)
     for name in ("read_url", "upload_urls", "delete_urls"):
         value = options.get(name)
         for url in value if isinstance(value, list) else [value] if value else []:
