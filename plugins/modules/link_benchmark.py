@@ -16,6 +16,9 @@ description:
   - What a link does wrong is a result with C(error). The task fails where nothing could be tried - no such address here, no iperf3.
 author:
   - The trainops.gpu_audit authors (@trainops)
+extends_documentation_fragment:
+  - trainops.gpu_audit.links
+  - trainops.gpu_audit.links.test
 options:
   peer:
     description: Address of the peer, where the server listens.
@@ -25,48 +28,16 @@ options:
     description: Port of the server.
     type: int
     default: 5201
-  address:
-    description:
-      - The address of this host to test from, or the name of one of its interfaces. V(management) takes the address that Ansible
-        reaches the host by (O(management)). There is no default.
-    type: str
-    default: ""
-  management:
-    description: What Ansible reaches this host by, for O(address=management).
-    type: str
-  seconds:
-    description: Seconds that each direction is measured.
-    type: int
-    default: 10
-  omit_seconds:
-    description: Seconds before that, while TCP finds its speed, that don't count.
-    type: int
-    default: 1
-  parallel:
-    description: Parallel streams. 0 begins with one and takes 4 and 8 where fewer don't fill the link, or where a core is what is full.
-    type: int
-    default: 0
   directions:
     description: V(send) is from this host to the peer, V(receive) from the peer to this host.
     type: list
     elements: str
     choices: [send, receive]
     default: [send, receive]
-  udp:
-    description: Whether jitter and loss are measured too, with UDP packets in each direction, for half of O(seconds).
-    type: bool
-    default: false
-  udp_bits_per_second:
-    description: The rate of these packets. A small one, so that what is lost isn't lost for want of room.
-    type: int
-    default: 10000000
   session:
     description: A name that marks the processes of one test, so that M(trainops.gpu_audit.link_server) finds them.
     type: str
     default: link
-  iperf3:
-    description: Path of the iperf3 program. Looked for when not given.
-    type: path
 attributes:
   check_mode:
     description: Can run in check mode without changing anything.

@@ -13,6 +13,10 @@ description:
     P(trainops.gpu_audit.measure_network#role) has the steps in their order; they are of no use by themselves.
   - A round's clients are started without waiting, so that they run at the same time however few forks there are, and fetched afterwards.
   - What a link, a host or a server does wrong is a result of its pairs and fails no task.
+  - O(address), O(management) and O(iperf3) are of V(look); what is asked of a test is given to V(plan), which keeps it for the other steps.
+extends_documentation_fragment:
+  - trainops.gpu_audit.links
+  - trainops.gpu_audit.links.test
 options:
   step:
     description:
@@ -24,15 +28,6 @@ options:
     type: str
     choices: [look, plan, serve, start, fetch, stop, leave, finish]
     required: true
-  address:
-    description: For V(look), as of M(trainops.gpu_audit.link_server).
-    type: str
-  management:
-    description: For V(look), as of M(trainops.gpu_audit.link_server).
-    type: str
-  iperf3:
-    description: For V(look), as of M(trainops.gpu_audit.link_server).
-    type: path
   session:
     description: What V(plan) returned as RV(session).
     type: str
@@ -49,21 +44,6 @@ options:
   ports:
     description: The range of ports that servers may use.
     type: str
-  seconds:
-    description: As of M(trainops.gpu_audit.link_benchmark).
-    type: int
-  omit_seconds:
-    description: As of M(trainops.gpu_audit.link_benchmark).
-    type: int
-  parallel:
-    description: As of M(trainops.gpu_audit.link_benchmark).
-    type: int
-  udp:
-    description: As of M(trainops.gpu_audit.link_benchmark).
-    type: bool
-  udp_bits_per_second:
-    description: As of M(trainops.gpu_audit.link_benchmark).
-    type: int
   grace_seconds:
     description: How long a host may be out of reach beyond the time of its test, before its pair counts as failed.
     type: float

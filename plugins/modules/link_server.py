@@ -14,6 +14,8 @@ description:
   - The role P(trainops.gpu_audit.measure_network#role) does this for every round of a link test.
 author:
   - The trainops.gpu_audit authors (@trainops)
+extends_documentation_fragment:
+  - trainops.gpu_audit.links
 options:
   state:
     description:
@@ -23,15 +25,6 @@ options:
     type: str
     choices: [checked, started, stopped]
     default: started
-  address:
-    description:
-      - The address to listen on, or the name of an interface of this host, whose address is then taken. V(management) takes the address
-        that Ansible reaches the host by (O(management)). There is no default.
-    type: str
-    default: ""
-  management:
-    description: What Ansible reaches this host by, for O(address=management).
-    type: str
   port_range:
     description: The ports to try, in order.
     type: str
@@ -44,9 +37,6 @@ options:
     description: A name that marks the processes of one test, so that V(stopped) finds them.
     type: str
     default: link
-  iperf3:
-    description: Path of the iperf3 program. Looked for when not given.
-    type: path
 attributes:
   check_mode:
     description: Can run in check mode without changing anything.

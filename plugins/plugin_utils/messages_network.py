@@ -39,14 +39,14 @@ TABLE = {
         "{names} 的速率未知：虚拟网口或无链路的端口没有速率，部分驱动也不提供。",
     ),
     "absent.link_by_group": (
-        "This link is virtual, faster than 100 Gb/s or its rate isn't known: it is judged beside the other hosts' links.",
-        "该链路为虚拟链路、超过 100 Gb/s 或线速未知：与其他主机的链路比较评判。",
+        "This link is virtual, faster than 100 Gbit/s or its rate isn't known: it is judged beside the other hosts' links.",
+        "该链路为虚拟链路、超过 100 Gbit/s 或线速未知：与其他主机的链路比较评判。",
     ),
     "absent.link_by_line": ("This link is judged by its line rate.", "该链路按线速评判。"),
     "absent.link_unjudged": (
-        "This link is virtual, faster than 100 Gb/s or its rate isn't known, and fewer than three hosts were measured: there is nothing "
+        "This link is virtual, faster than 100 Gbit/s or its rate isn't known, and fewer than three hosts were measured: there is nothing "
         "to judge it by.",
-        "该链路为虚拟链路、超过 100 Gb/s 或线速未知，且参测主机不足三台：没有可比较的依据。",
+        "该链路为虚拟链路、超过 100 Gbit/s 或线速未知，且参测主机不足三台：没有可比较的依据。",
     ),
     "absent.no_fabric_limit": (
         "No limit is known for this board, {operation}, its number of nodes and GPUs and its message size: say what to expect with "

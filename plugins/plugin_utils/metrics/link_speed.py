@@ -22,25 +22,25 @@ _RESULT = "link_benchmark.result."
 define(
     OF_LINE,
     "fraction",
-    "the host's own rate in its worse direction (upper median of its pairs) / line rate of the link; physical links up to 100 Gb/s only",
+    "the host's own rate in its worse direction (upper median of its pairs) / line rate of the link; physical links up to 100 Gbit/s only",
     (_RESULT + "fraction_of_line_rate", _RESULT + "judged_by"),
-    "主机自身较差方向的速率（各配对的上中位数）/ 链路线速；仅适用于不超过 100 Gb/s 的物理链路",
+    "主机自身较差方向的速率（各配对的上中位数）/ 链路线速；仅适用于不超过 100 Gbit/s 的物理链路",
 )
 define(
     FLOOR,
     "ratio",
-    "network.link_fraction_of_line_rate / the floor of the link's speed: 0.85 up to 10 Gb/s, 0.80 above "
+    "network.link_fraction_of_line_rate / the floor of the link's speed: 0.85 up to 10 Gbit/s, 0.80 above "
     "(roles/audit/files/reference/links.yml)",
     (OF_LINE, _RESULT + "line_rate_bits_per_second"),
-    "network.link_fraction_of_line_rate / 该速率等级的下限：10 Gb/s 及以下为 0.85，以上为 0.80（roles/audit/files/reference/links.yml）",
+    "network.link_fraction_of_line_rate / 该速率等级的下限：10 Gbit/s 及以下为 0.85，以上为 0.80（roles/audit/files/reference/links.yml）",
 )
 define(
     OF_GROUP,
     "fraction",
-    "the host's own rate in its worse direction / the median of all hosts of the test; virtual links and those above 100 Gb/s, of three "
+    "the host's own rate in its worse direction / the median of all hosts of the test; virtual links and those above 100 Gbit/s, of three "
     "hosts or more",
     (_RESULT + "fraction_of_group_median", _RESULT + "judged_by"),
-    "主机自身较差方向的速率 / 全部参测主机的中位数；用于虚拟链路和 100 Gb/s 以上的链路，至少三台主机",
+    "主机自身较差方向的速率 / 全部参测主机的中位数；用于虚拟链路和 100 Gbit/s 以上的链路，至少三台主机",
 )
 define(
     FAILED,
