@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import expected as expected_module, policy, workload
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import expected as expected_module, metrics, policy, variable_names, workload
 
-PAGES = ["README.md", "README.zh-CN.md", "docs/policies.md", "docs/workload-example.yml", "docs/vram.md", "docs/scaling.md",
+PAGES = ["README.md", "README.zh-CN.md", "docs/policies.md", "docs/workload-example.yml", "docs/vram.md", "docs/scaling.md", "docs/network.md",
          "roles/audit/README.md"]
+TEXTS = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("roles/*/README.md")))
 _FENCED = re.compile(r"```ya?ml\n(.*?)```", re.DOTALL)
 
 
@@ -66,3 +67,27 @@ def test_the_policy_shown_resolves(tmp_path):
         path.write_text(text, encoding="utf-8")
         resolved = policy.resolve(str(path))
         assert set(resolved["checks"]) > set(policy.resolve("training")["checks"]), page
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_variables_of_roles_named_on_a_page_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"\b(?:%s)[a-z0-9_]*[a-z0-9]\b(?![*(])" % "|".join(variable_names.ROLES), text)
+    assert variable_names.unknown(set(named)) == []
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_checks_of_the_network_named_on_a_page_exist(page):
+    named = set(re.findall(r"`(network\.[a-z0-9_]+)`", (ROOT / page).read_text(encoding="utf-8")))
+    assert named <= set(metrics.DEFINITIONS)
+
+
+def test_the_examples_of_the_network_are_what_its_role_takes():
+    options = yaml.safe_load((ROOT / "roles/measure_network/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    options = options["argument_specs"]["main"]["options"]
+    kinds = {"str": str, "list": list, "dict": dict, "bool": bool, "int": int, "raw": object, "path": str, "float": (int, float)}
+    found = [(name, value) for page, _number, data in shown() if page == "docs/network.md" and isinstance(data, dict)
+             for name, value in data.items() if name in options]
+    assert len(found) > 10
+    for name, value in found:
+        assert isinstance(value, kinds[options[name]["type"]]) and value in options[name].get("choices", [value]), name
