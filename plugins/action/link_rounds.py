@@ -222,7 +222,7 @@ class ActionModule(MeasuringAction):
         if len(kept) > MOST_TOLD:
             said = "the worst of %d hosts first; %d more are kept likewise" % (len(kept), len(kept) - MOST_TOLD)
             self._say(complaints.say(said, self._spoken))
-        self._say(link_saying.conclusion(results, list(failed), self._spoken))
+        self._say(link_saying.conclusion(results, list(failed), list(session.data["left_out"]), self._spoken))
         return {"msg": "kept in %s" % session.folder, "folder": session.folder, "failures": failed,
                 "files": {name: path for name, (path, _document) in kept.items()}}
 

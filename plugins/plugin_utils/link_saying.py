@@ -18,12 +18,13 @@ TABLE = {
     "receive": ("receives {rate}", "接收 {rate}"),
     "slow_line": ("slow: {share} of the line rate of {rate}", "偏慢：线速 {rate} 的 {share}"),
     "slow_group": ("slow: {share} of the group's median of {rate}", "偏慢：同组中位数 {rate} 的 {share}"),
-    "again": ("loses packets: {share} of its TCP segments are sent again", "丢包：TCP 段重传 {share}"),
-    "again_send": ("loses packets: {share} of the TCP segments that it sends are sent again", "丢包：其发送的 TCP 段重传 {share}"),
-    "again_receive": ("loses packets: {share} of the TCP segments sent to it are sent again", "丢包：发往它的 TCP 段重传 {share}"),
-    "lost": ("loses packets: {share} of its UDP packets get lost", "丢包：UDP 包丢失 {share}"),
-    "lost_send": ("loses packets: {share} of the UDP packets that it sends get lost", "丢包：其发送的 UDP 包丢失 {share}"),
-    "lost_receive": ("loses packets: {share} of the UDP packets sent to it get lost", "丢包：发往它的 UDP 包丢失 {share}"),
+    "lossy": ("loses packets: {said}", "丢包：{said}"),
+    "again": ("{share} of its TCP segments are sent again", "TCP 段重传 {share}"),
+    "again_send": ("{share} of the TCP segments that it sends are sent again", "其发送的 TCP 段重传 {share}"),
+    "again_receive": ("{share} of the TCP segments sent to it are sent again", "发往它的 TCP 段重传 {share}"),
+    "lost": ("{share} of its UDP packets get lost", "UDP 包丢失 {share}"),
+    "lost_send": ("{share} of the UDP packets that it sends get lost", "其发送的 UDP 包丢失 {share}"),
+    "lost_receive": ("{share} of the UDP packets sent to it get lost", "发往它的 UDP 包丢失 {share}"),
     "pairs_failed": ("pairs that failed: {failed} of {count}", "{count} 个配对中有 {failed} 个失败"),
     "undecided": ("tested with {peer} only, so which of the two it is isn't known", "仅与 {peer} 互测，无法判断是哪一台的问题"),
     "no_figure": ("no pair gave a figure", "所有配对均无数据"),
@@ -31,6 +32,7 @@ TABLE = {
     "found": ("the links of {count} hosts: {said}", "{count} 台主机的链路：{said}"),
     "fine": ("none is slow or loses packets", "没有主机偏慢或丢包"),
     "unjudged": ("the speed of {count} isn't judged: nothing says what it should be", "{count} 台的速率未评判：没有可比较的依据"),
+    "not_tested": ("not tested: {hosts}", "未测试：{hosts}"),
     "more": ("{count} more", "另有 {count} 台"),
     "comma": (", ", "，"),
     "semicolon": ("; ", "；"),
@@ -63,7 +65,8 @@ def troubles(result, language="en"):
         if share > LOSSY_FRACTION:
             way = result.get(name + "_direction")
             losses.append(_text(language, "%s_%s" % (kind, way) if way else kind, share=format_fraction(share)))
-    said += losses
+    if losses:
+        said.append(_text(language, "lossy", said=_text(language, "comma").join(losses)))
     if losses and result.get("loss_undecided_with") and not (is_slow(result) and result.get("undecided_with")):
         said.append(_text(language, "undecided", peer=result["loss_undecided_with"]))
     # One failed pair may be its partner's fault.
@@ -90,8 +93,11 @@ def of_host(result, language="en"):
     return _text(language, "semicolon").join(said)
 
 
-def conclusion(results, failed, language="en"):
-    """The line that names every host with a trouble and by how much. results: {name: result}; failed: names of hosts without a figure."""
+def conclusion(results, failed, left_out, language="en"):
+    """The line that names every host with a trouble and by how much.
+
+    results: {name: result}; failed: names of hosts without a figure; left_out: names of those that couldn't take part.
+    """
     named = [_text(language, "named", host=name, said=_text(language, "no_figure")) for name in failed]
     for name, result in results.items():
         said = troubles(result, language)
@@ -102,4 +108,7 @@ def conclusion(results, failed, language="en"):
     said = said or ([] if unjudged == len(results) else [_text(language, "fine")])
     if unjudged:
         said.append(_text(language, "unjudged", count=unjudged))
+    if left_out:
+        shown = [*left_out][:MOST_NAMED] + ([_text(language, "more", count=len(left_out) - MOST_NAMED)] if len(left_out) > MOST_NAMED else [])
+        said.append(_text(language, "not_tested", hosts=_text(language, "comma").join(shown)))
     return _text(language, "found", count=len(results) + len(failed), said=_text(language, "semicolon").join(said))

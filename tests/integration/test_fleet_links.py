@@ -218,6 +218,8 @@ def test_every_fault_has_its_own_words_and_spoils_nobody_elses_pairs(controller)
     for name, words in REFUSED.items():
         assert words in said, name
         assert not (controller.output / "measurements" / name).exists(), name
+    concluded = next(line for line in done.out.splitlines() if line.startswith("the links of %d hosts: " % len(RING)))
+    assert set(concluded.rpartition("not tested: ")[2].split(", ")) == set(REFUSED), concluded
     pairs = {pair["server"]: pair for pair in summary(controller)["pairs"]}
     assert set(pairs) == set(RING)
     for name, words in SAID.items():

@@ -37,30 +37,30 @@ def results(rates=None, virtual=True, dead=(), count=4, **losses):
 def test_a_slow_host_and_by_how_much(language, words):
     found = results({"n3": 0.2})
     assert link_saying.of_host(found["n3"], language) == words
-    said = link_saying.conclusion(found, [], language)
+    said = link_saying.conclusion(found, [], [], language)
     assert words in said and "n3" in said and not re.search("n[124]", said)
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "slow: 19 % of the line rate of 100 Mbit/s"), ("zh", "偏慢：线速 100 Mbit/s 的 19 %")])
 def test_a_slow_host_on_a_line_whose_rate_is_known(language, words):
-    assert words in link_saying.conclusion(results({"n3": 0.2}, virtual=False), [], language)
+    assert words in link_saying.conclusion(results({"n3": 0.2}, virtual=False), [], [], language)
 
 
 @pytest.mark.parametrize(("language", "words"), [
-    ("en", "5 % of the UDP packets sent to it get lost; loses packets: 5 % of the TCP segments sent to it are sent again"),
-    ("zh", "丢包：发往它的 UDP 包丢失 5 %；丢包：发往它的 TCP 段重传 5 %"),
+    ("en", "5 % of the UDP packets sent to it get lost, 5 % of the TCP segments sent to it are sent again"),
+    ("zh", "丢包：发往它的 UDP 包丢失 5 %，发往它的 TCP 段重传 5 %"),
 ])
 def test_a_lossy_host_and_by_how_much(language, words):
-    said = link_saying.conclusion(results(receives={"n2": 0.05}), [], language)
+    said = link_saying.conclusion(results(receives={"n2": 0.05}), [], [], language)
     assert words in said and "n2" in said and not re.search("n[134]", said)
-    sends = link_saying.conclusion(results(sends={"n2": 0.05}), [], language)
+    sends = link_saying.conclusion(results(sends={"n2": 0.05}), [], [], language)
     assert ("that it sends get lost" if language == "en" else "其发送的 UDP 包丢失") in sends
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_of_two_hosts_each_line_says_that_nobody_can_tell(language):
     found = results_of(2, receives={"n2": 0.05})
-    said = link_saying.conclusion(found, [], language)
+    said = link_saying.conclusion(found, [], [], language)
     assert said.count("isn't known" if language == "en" else "无法判断") == 2
 
 
@@ -70,19 +70,24 @@ def test_of_two_hosts_each_line_says_that_nobody_can_tell(language):
 ])
 def test_a_host_without_a_figure_is_named_and_its_partners_are_not(language, words, fine):
     found = results(dead={"n4"})
-    said = link_saying.conclusion({name: found[name] for name in ("n1", "n2", "n3")}, ["n4"], language)
+    said = link_saying.conclusion({name: found[name] for name in ("n1", "n2", "n3")}, ["n4"], [], language)
     assert words in said and not re.search("n[123]", said)
     assert ("pairs that failed: 1 of 3" if language == "en" else "3 个配对中有 1 个失败") in link_saying.of_host(found["n1"], language)
-    assert link_saying.conclusion(results(), [], language) == fine
+    assert link_saying.conclusion(results(), [], [], language) == fine
 
 
 def test_what_nothing_can_judge_is_said_and_is_not_fine():
-    said = link_saying.conclusion(results({"n1": 0.2}, count=2), [])
+    said = link_saying.conclusion(results({"n1": 0.2}, count=2), [], [])
     assert "isn't judged" in said and "none is slow" not in said
 
 
+def test_hosts_that_could_not_take_part_are_named():
+    assert link_saying.conclusion(results(), [], ["n8", "n9"]).endswith("none is slow or loses packets; not tested: n8, n9")
+    assert link_saying.conclusion(results(), [], ["n8"], "zh").endswith("；未测试：n8")
+
+
 def test_many_names_are_counted():
-    said = link_saying.conclusion({}, ["gpu%d" % number for number in range(50)])
+    said = link_saying.conclusion({}, ["gpu%d" % number for number in range(50)], [])
     assert said.count("no pair gave") == 20 and "30 more" in said
 
 
