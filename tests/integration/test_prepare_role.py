@@ -154,7 +154,7 @@ def test_everything_is_said_in_the_language_of_the_run(tmp_path):
     chinese = {"gpu_audit_language": "zh", "gpu_audit_prepare_pyton": "x"}
     done = host.prepare("--check", **chinese)
     assert "将安装在 %s/venv" % host.directory in done.stdout and "gpu_audit_prepare_pyton 不是本审计的变量" in done.stdout, done.stdout
-    assert "已经存在，未做任何更改" in host.prepare(gpu_audit_prepare_method="auto", **chinese).stdout
+    assert "已经存在，无需安装" in host.prepare(gpu_audit_prepare_method="auto", **chinese).stdout
     done = host.prepare(gpu_audit_prepare_wheelhouse=str(tmp_path), **chinese)
     assert done.returncode == 2 and "中必须有 nvidia-ml-py" in done.stdout + done.stderr
 
