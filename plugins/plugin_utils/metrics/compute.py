@@ -45,8 +45,7 @@ def derive(state):
     cpu, problem = state.subject("cpu")
     cores = amount(cpu, "usable_cores") if cpu else None
     if cores is None:
-        reason = problem or ("absent.unreadable", {"field": "cpu.usable_cores"})
-        state.unknown("compute.usable_cores", reason[0], **reason[1])
+        state.unread(["compute.usable_cores"], problem, "cpu.usable_cores")
     else:
         state.value("compute.usable_cores", cores, _core_evidence(cpu, cores))
     _derive_cores_per_gpu(state, cpu, cores)

@@ -201,7 +201,7 @@ def _derive_driver(state):
     name = "gpu.driver_state"
     subject, problem = state.subject("gpu")
     if problem:
-        state.unknown(name, problem[0], **problem[1])
+        state.unread([name], problem)
         return
     kind, error_kind, error = text(subject, "state"), text(subject, "error_kind"), text(subject, "error")
     # The kind is the metric's value; the evidence is what the driver or its tool said.

@@ -41,8 +41,7 @@ def derive(state):
             size = min(known) if known else None
         name = "memory." + field
         if size is None:
-            reason = problem or ("absent.unreadable", {"field": name})
-            state.unknown(name, reason[0], **reason[1])
+            state.unread([name], problem, name)
         else:
             evidence = [{"what": name, "value": size, "source": "/proc/meminfo"}]
             limit = amount(memory, "limit_bytes")

@@ -82,8 +82,7 @@ def derive(state):
     """Every metric of ports."""
     network, problem = state.subject("network")
     if problem:
-        for name in (ERRORS, DOWN, PORT_ERRORS, FLAPS):
-            state.unknown(name, problem[0], **problem[1])
+        state.unread((ERRORS, DOWN, PORT_ERRORS, FLAPS), problem)
         _derive_expected(state, None, problem)
         return
     wired = [
@@ -200,7 +199,7 @@ def _derive_missing(state, network, problem):
         state.not_applicable(MISSING, SILENT)
         return
     if problem:
-        state.unknown(MISSING, problem[0], **problem[1])
+        state.unread([MISSING], problem)
         return
     missing, told = 0, []
     for kind, count in wanted:
@@ -218,7 +217,7 @@ def _derive_slow(state, network, problem):
         state.not_applicable(SLOW, SILENT)
         return
     if problem:
-        state.unknown(SLOW, problem[0], **problem[1])
+        state.unread([SLOW], problem)
         return
     slow, told, unread = 0, [], []
     for kind, field, speed in wanted:

@@ -66,6 +66,12 @@ class Derivation:
     def unknown(self, name, reason, **params):
         self.absent[name] = {"status": "unknown", "reason": reason, "params": params}
 
+    def unread(self, names, problem, field=None):
+        """Unknown for what subject() said is wrong; where it said nothing, since this field of the facts holds nothing that is of use."""
+        reason, params = problem or ("absent.unreadable", {"field": field})
+        for name in names:
+            self.unknown(name, reason, **params)
+
     def not_applicable(self, name, reason, **params):
         self.absent[name] = {"status": "not_applicable", "reason": reason, "params": params}
 

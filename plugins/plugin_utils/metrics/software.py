@@ -53,16 +53,14 @@ def derive(state):
     software, problem = state.subject("software")
     names = ("software.driver_support", "software.driver_mismatch", "software.nouveau_loaded")
     if problem:
-        for name in names:
-            state.unknown(name, problem[0], **problem[1])
+        state.unread(names, problem)
     else:
         _derive_support(state, software)
         _derive_mismatch(state, software)
         _derive_flag(state, "software.nouveau_loaded", software, "nouveau_loaded", "/proc/modules")
     platform, problem = state.subject("platform")
     if problem:
-        state.unknown("software.time_synchronized", problem[0], **problem[1])
-        state.unknown("software.time_error_seconds", problem[0], **problem[1])
+        state.unread(("software.time_synchronized", "software.time_error_seconds"), problem)
         return
     _derive_flag(state, "software.time_synchronized", platform, "time_synchronized", "adjtimex")
     error = number(platform, "time_error_seconds")

@@ -69,8 +69,7 @@ def derive(state):
         "storage.paths_failed",
     )
     if problem:
-        for name in names:
-            state.unknown(name, problem[0], **problem[1])
+        state.unread(names, problem)
     else:
         filesystems, paths = maps(storage, "filesystems"), maps(storage, "paths")
         _derive_fullest(state, filesystems, paths)

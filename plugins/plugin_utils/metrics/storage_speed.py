@@ -315,8 +315,7 @@ def _derive_medium(state):
     entry = next((entry for entry in maps(storage, "paths") if text(entry, "path") == path), None) if storage else None
     kind = text(entry, "kind") if entry else None
     if kind is None:
-        reason, params = problem or ("absent.unreadable", {"field": "storage.paths: %s" % path})
-        state.unknown(MEDIUM, reason, **params)
+        state.unread([MEDIUM], problem, "storage.paths: %s" % path)
         return
     if kind == "unknown":
         seen = ", ".join(filter(None, (text(entry, "device"), text(entry, "type")))) or "?"

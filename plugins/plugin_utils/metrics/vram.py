@@ -57,8 +57,7 @@ def _derive_total(state):
         memory, problem = state.subject("memory")
         total = amount(memory, "total_bytes") if memory else None
         if total is None:
-            reason = problem or ("absent.unreadable", {"field": "memory.total_bytes"})
-            state.unknown(name, reason[0], **reason[1])
+            state.unread([name], problem, "memory.total_bytes")
         else:
             state.value(name, total, [{"what": "unified memory (shared with the host)", "value": total, "source": "memory.total_bytes"}])
         return
