@@ -73,6 +73,11 @@ def test_the_slow_host_is_named_and_its_partners_are_not(language, words):
     assert html.count('class="slow"') == 2
 
 
+def test_a_figure_is_that_of_both_directions_only_where_they_are_about_the_same():
+    text = plain_text(fleet(samples.fleet(5, {"gpu03": {"receive": 0.8}}))[1])
+    assert re.search(r"gpu03 is slow: receives 79\d Mbit/s;", text) and "either way" not in text.partition("Pairs with it")[0]
+
+
 @pytest.mark.parametrize("count, pairs, shown", [(2, 1, 2), (8, 28, 8), (16, 120, 16), (64, 192, 64)])
 def test_every_direction_of_every_pair_stands_once(count, pairs, shown):
     links, html = fleet(samples.fleet(count))

@@ -23,6 +23,8 @@ from .network_record import LINKS, amount, bits, failure_words, joined, loss_wor
 
 # Up to so many hosts stand against each other.
 MOST_HOSTS = 64
+# From this share of the faster direction on, both are said with one figure.
+SAME_WAY = 0.95
 MOST_LISTED, MOST_NAMED, MOST_FAILED = 20, 5, 5
 # Of an error so many characters stand in the list of failed pairs.
 MOST_WORDS = 240
@@ -163,6 +165,9 @@ class LinkTest:
         """receives 95 Mbit/s; 9.5 % of the line rate of 1 Gbit/s"""
         result = self.results[index]
         rate, way = amount(result, "bytes_per_second"), result.get("slower_direction")
+        known = [(amount(result, each + "_bytes_per_second"), each) for each in ("send", "receive")]
+        if way not in ("send", "receive") and None not in (known[0][0], known[1][0]) and min(known)[0] < SAME_WAY * max(known)[0]:
+            way = min(known)[1]
         shown = "" if rate is None else self.view.text("net_" + (way if way in ("send", "receive") else "both"), rate=bits(rate))
         return joined(self.view, [shown, share_words(self.view, dict(result, undecided_with=None))])
 
