@@ -18,6 +18,12 @@ from playbook_site import LOCAL, Site
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="no fio")
 
 
+def ignoring_nothing():
+    """Whoever runs the tests may ignore signals (nohup), and hands that on."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Killed:
     """A site whose storage test takes some seconds, and a run of the playbook that can be killed."""
 
@@ -64,7 +70,8 @@ class Killed:
         key, _sign, value = self.mark.partition("=")
         with open(self.said, "w") as out:
             run = subprocess.Popen(self.site.command("measure"), cwd=self.site.folder, env=self.site.environment(**{key: value}),
-                                   stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+                                   preexec_fn=ignoring_nothing)
         until = time.monotonic() + 90
         while not self.at(moment):
             assert run.poll() is None and time.monotonic() < until, self.said.read_text()
