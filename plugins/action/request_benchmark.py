@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_peer import PeerMeasuringAction
 
 
-class ActionModule(MeasuringAction):
+class ActionModule(PeerMeasuringAction):
     """The request_benchmark action."""
 
     MODULE = "request_benchmark"

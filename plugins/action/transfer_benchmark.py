@@ -8,14 +8,14 @@ import secrets
 import time
 
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, presign
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_peer import PeerMeasuringAction
 
 KEYS = ("access_key", "secret_key", "session_token", "region", "s3_endpoint", "s3_addressing")
 # Beyond the attempts: starting the job, asking, reading back, deleting; and clocks that differ.
 SPARE_SECONDS = 1800
 
 
-class ActionModule(MeasuringAction):
+class ActionModule(PeerMeasuringAction):
     """The transfer_benchmark action."""
 
     MODULE = "transfer_benchmark"

@@ -18,12 +18,14 @@ description:
     network unencrypted; take a new one each time.
   - It answers C(GET /bytes/<n>) (a header C(X-Checksum-Sha256) has the digest; C(HEAD) first has it computed beforehand), C(PUT /sink)
     (reads everything and answers how many bytes came and their SHA-256), C(POST /answer?delay_seconds=&bytes=) (reads the body, waits,
-    answers) and C(POST /v1/chat/completions?first_token_seconds=&tokens_per_second=) (an OpenAI-compatible stand-in at a fixed pace).
+    answers), C(POST /v1/chat/completions?first_token_seconds=&tokens_per_second=) (an OpenAI-compatible stand-in at a fixed pace) and
+    C(POST /end), which ends it.
 options:
   state:
     description:
       - V(started) starts a server. V(stopped) ends those that this module started as the same user, on the ports of O(port) or
-        O(port_range) or, without these, all of them. No other process is ever ended.
+        O(port_range) or, without these, all of them. No other process is ever ended. With O(url) and O(token) it ends the one there, on
+        whatever host that is.
     type: str
     choices: [started, stopped]
     default: started
@@ -31,6 +33,10 @@ options:
     description:
       - The address of this host that the server listens on, one that the other hosts reach, or the name of the interface that has it.
         Needed for V(started). All addresses at once (C(0.0.0.0)) are refused.
+    type: str
+  url:
+    description:
+      - Of a server on another host that V(stopped) is to end, as V(started) returned it.
     type: str
   port:
     description:
@@ -108,12 +114,14 @@ token:
   returned: when it was started and O(token) was not given
   type: str
   sample: 3aV9u0w6Kq2xGzVfZQ1b8R
+ends_at: {description: When it ends by itself (UTC)., returned: when it was started, type: str, sample: "2026-11-30T12:00:00Z"}
 stopped: {description: Ports of the servers that were ended., returned: with O(state=stopped), type: list, elements: int, sample: [47800]}
 """
 
 import os
 import re
 import secrets
+import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainops.gpu_audit.plugins.module_utils import importing
@@ -121,6 +129,7 @@ from ansible_collections.trainops.gpu_audit.plugins.module_utils import importin
 ARGUMENTS = {
     "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
     "address": {"type": "str"},
+    "url": {"type": "str"},
     "port": {"type": "int"},
     "port_range": {"type": "str"},
     "lifetime_seconds": {"type": "int", "default": 3600},
@@ -150,11 +159,24 @@ def _started(module, peer_process, choice):
         return {"changed": True, "port": place[1], "url": _url(place[0], place[1])}
     token = options["token"] or secrets.token_urlsafe(24)
     note = peer_process.start(address, choice, options["lifetime_seconds"], token, options["slots"])
-    made = {"changed": True, "port": note["port"], "pid": note["pid"], "url": _url(note["address"], note["port"])}
+    made = {"changed": True, "port": note["port"], "pid": note["pid"], "url": _url(note["address"], note["port"]),
+            "ends_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + options["lifetime_seconds"]))}
     return made if options["token"] else dict(made, token=token)
 
 
+def _stopped_there(module):
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, peer_remote
+    url = module.params["url"]
+    port = http_connection.target(url).port
+    if not module.params["token"]:
+        raise ValueError("url: a server on another host is ended by its token only: give token")
+    ended = module.check_mode or peer_remote.end(url, module.params["token"])
+    return {"changed": ended, "stopped": [port] if ended else []}
+
+
 def _stopped(module, peer_process, choice):
+    if module.params["url"]:
+        return _stopped_there(module)
     wanted = None if choice == range(1) else choice
     if module.check_mode:
         notes = [note for note in peer_process.running() if wanted is None or note["port"] in wanted]
@@ -164,15 +186,15 @@ def _stopped(module, peer_process, choice):
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True, mutually_exclusive=[("port", "port_range")],
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True, mutually_exclusive=[("port", "port_range", "url")],
                            required_if=[("state", "started", ("address",))])
     importing.compile_once(importing.__package__)
-    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import link_place, peer_process
+    from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_errors, link_place, peer_process
     try:
         given = module.params["port"] if module.params["port"] is not None else module.params["port_range"]
         choice = peer_process.ports(0 if given is None else given)
         made = (_started if module.params["state"] == "started" else _stopped)(module, peer_process, choice)
-    except (link_place.NoAddress, peer_process.PeerError, ValueError) as error:
+    except (link_place.NoAddress, peer_process.PeerError, http_errors.Failure, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**made)
 

@@ -134,6 +134,7 @@ TABLE = (
     ("the stream ended with an error event, code {code}", "流以错误事件结束，代码 {code}"),
     ("the stream ended with an error event", "流以错误事件结束"),
     # --- the peer server
+    ("a server on another host is ended by its token only: give token", "关闭其他主机上的服务需要其令牌：请给出 token"),
     ("token must be 16 to 200 letters, digits, - and _", "token 必须是 16 至 200 个字母、数字、- 或 _"),
     (
         "port range {value}: give one port, or two such as 47800-47899, from 1 to 65535",

@@ -264,7 +264,8 @@ class MeasuringAction(EdgeAction):
         try:
             with measuring_end.Watch() as watch:
                 try:
-                    answer = measuring.wait(self._watched(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
+                    asked = watch.checking(self._watched(note["jid"], task_vars))
+                    answer = measuring.wait(asked, limit, grace, time.monotonic, time.sleep, say)
                 except measuring_end.Interrupted as error:
                     watch.tell(self._interrupted(error.number, name, output_dir, arguments, note, limit))
                     raise

@@ -27,6 +27,9 @@ class Watch:
     """
 
     _NUMBERS = (signal.SIGINT, signal.SIGTERM)
+    # How many watches last, one within the other, and the first signal that came meanwhile.
+    _lasting = 0
+    _seen = None
 
     def __init__(self):
         self._before = {}
@@ -35,20 +38,37 @@ class Watch:
     def __enter__(self):
         with contextlib.suppress(OSError):
             self._console = os.open("/proc/%d/fd/2" % os.getppid(), os.O_WRONLY | os.O_APPEND | os.O_NOCTTY)
+        Watch._lasting += 1
         self._before = {number: signal.signal(number, self._interrupt) for number in self._NUMBERS}
         return self
 
     def __exit__(self, *unused):
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        Watch._lasting -= 1
+        if not Watch._lasting:
+            Watch._seen = None
         if self._console is not None:
             os.close(self._console)
 
     def _interrupt(self, number, _frame):
+        Watch._seen = Watch._seen or number
         # Ansible ends workers that take their time with a second signal; what is done about the first one is bounded.
         for other in self._NUMBERS:
             signal.signal(other, signal.SIG_IGN)
         raise Interrupted(number)
+
+    def checking(self, function):
+        """The same function, raising Interrupted before where one was raised and lost: Python drops what is raised within a finaliser or
+        an import's own callbacks.
+        """
+
+        def checked():
+            if Watch._seen is not None:
+                raise Interrupted(Watch._seen)
+            return function()
+
+        return checked
 
     def tell(self, line):
         """Say a line; no error where nobody listens any more."""

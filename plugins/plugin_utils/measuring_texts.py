@@ -30,6 +30,11 @@ TABLE = {
         "over. To end it now, run there: {command}",
         "已中断：主机上的测试仍在继续，最迟到 {until} 结束（{why}）。用相同的选项再次测量会取回其结果。要立即终止，请在该主机上执行：{command}",
     ),
+    "peer_ended": ("{host}: interrupted: the peer at {url} was ended", "{host}：已中断：位于 {url} 的对端服务已关闭"),
+    "peer_left": (
+        "{host}: interrupted: the peer at {url} couldn't be ended ({why}). It listens there until {until} at the latest; to end it now: {command}",
+        "{host}：已中断：未能关闭位于 {url} 的对端服务（{why}）。它最迟监听到 {until}；要立即关闭，请执行：{command}",
+    ),
     "interrupted_not_asked": ("the host wasn't asked to end it: only Ctrl-C does that", "未请求主机终止：只有 Ctrl-C 才会这样做"),
     "interrupted_no_answer": ("the host gave no answer within {seconds} s", "主机在 {seconds} 秒内没有应答"),
     "interrupted_not_found": ("it wasn't found among the host's processes, and may just have ended", "在主机的进程中没有找到它，可能刚刚结束"),

@@ -37,7 +37,7 @@ ROLES = {
             "path", "jobs", "quick", "size_bytes", "runtime_seconds", "numjobs", "sample_bytes", "file_count", "timeout_seconds", "shared",
             "shared_delay_seconds", "fio",
         )),
-        frozenset(("form_bytes", "result", "hosts", "start_at", "together_result", "said")),
+        frozenset(("done", "form_bytes", "result", "hosts", "start_at", "together_result", "said")),
     ),
     "measure_network_": (
         frozenset((
@@ -53,12 +53,12 @@ ROLES = {
             "fabric_argv", "fabric_tool", "fabric_nodes", "fabric_environment", "fabric_chdir", "fabric_timeout_seconds",
         )),
         frozenset((
-            "at_peer", "by_url", "command", "download_result", "fabric_result", "form", "form_latency", "form_number", "form_payload",
+            "at_peer", "by_url", "download_result", "fabric_result", "form", "form_latency", "form_number", "form_payload",
             "form_sample", "form_steps", "form_unit", "link_place", "link_result", "link_round", "link_session", "now", "peer_first",
-            "peer_key", "peer_lifetime", "peer_link", "peer_management", "peer_named", "peer_path", "peer_payload", "peer_sharing",
+            "peer_key", "peer_lifetime", "peer_link", "peer_management", "peer_named", "peer_path", "peer_end", "peer_payload", "peer_sharing",
             "peer_start", "peer_start_there", "peer_started", "peer_token", "peer_url", "peer_where", "rate", "request_result", "said",
-            "share", "slowest", "start_at", "tests", "together_hosts", "together_result", "until", "upload_result", "usual_hosts",
-            "wanted",
+            "share", "slowest", "start_at", "tests", "together_done", "together_hosts", "together_result", "upload_result",
+            "usual_hosts", "wanted",
         )),
     ),
     "probe_workload_": (

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import pathlib
 import re
+import shlex
+import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 from playbook_site import DEAD, LOCAL, Site, recap
@@ -112,6 +116,52 @@ def test_where_the_peer_listens_and_how_to_end_it_is_said_before(site, language,
     assert done.returncode == 0 and found, done.stdout
     until = datetime.datetime.strptime(found.group(1), "%Y-%m-%d %H:%M").replace(tzinfo=datetime.timezone.utc)
     assert abs((until - datetime.datetime.now(datetime.timezone.utc)).total_seconds() - 3600) < 200
+
+
+def slow_peer(site, language):
+    """A play whose requests to the peer take some seconds; the process and what its standard error says go on."""
+    site.inventory({"a": LOCAL}, dict(SMALL, **PEER, measure_network_peer_tests=["requests"], measure_network_peer_answer_seconds=0.5,
+                                      measure_network_request_duration_seconds=30, gpu_audit_language=language))
+    run = subprocess.Popen(site.command("measure"), cwd=site.folder, env=site.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    until = time.monotonic() + 60
+    while not list(site.output.glob("measurements/a/.pending*")):
+        assert run.poll() is None and time.monotonic() < until
+        time.sleep(0.1)
+    return run
+
+
+@pytest.mark.parametrize("language, words", [("en", r"a: interrupted: the peer at http://127.0.0.1:476\d\d was ended"),
+                                             ("zh", r"a：已中断：位于 http://127.0.0.1:476\d\d 的对端服务已关闭")])
+def test_ctrl_c_during_a_test_ends_the_peer_too(site, language, words):
+    with slow_peer(site, language) as run:
+        assert len(peers(site)) == 1
+        os.killpg(run.pid, signal.SIGINT)
+        output = run.communicate(timeout=90)[0]
+    assert re.search(words, output), output
+    assert peers(site) == []
+
+
+def test_a_peer_that_can_not_be_ended_then_is_told_with_its_end_and_the_command(site):
+    with slow_peer(site, "en") as run:
+        (port,) = peers(site)
+        # It doesn't answer any more.
+        said = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
+        pid = int(re.search(r":%s .*pid=(\d+)" % port, said)[1])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            os.killpg(run.pid, signal.SIGINT)
+            output = " ".join(run.communicate(timeout=90)[0].split())
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    told = re.search(r"the peer at http://127.0.0.1:%s couldn't be ended \(no answer in time\). It listens there until (\S+ \S+) UTC at the latest; to end it now: "
+                     r"(ansible localhost -m trainops.gpu_audit.network_peer -a 'state=stopped port=%s')" % (port, port), output)
+    assert told, output
+    until = datetime.datetime.strptime(told[1], "%Y-%m-%d %H:%M").replace(tzinfo=datetime.timezone.utc)
+    assert 2000 < (until - datetime.datetime.now(datetime.timezone.utc)).total_seconds() <= 2400
+    done = subprocess.run([str(pathlib.Path(sys.executable).parent / "ansible"), *shlex.split(told[2])[1:]], cwd=site.folder, env=site.environment(),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and peers(site) == [], done.stdout
 
 
 def test_nothing_set_says_what_to_set(site):

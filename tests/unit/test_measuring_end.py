@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
@@ -31,6 +32,20 @@ def test_a_signal_is_noticed_once_and_handlers_are_put_back(number):
             os.kill(os.getpid(), signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGINT)
     assert caught.value.number == number and [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_signal_whose_exception_was_lost_is_noticed_at_the_next_look():
+    with measuring_end.Watch(), measuring_end.Watch() as watch:
+        look = watch.checking(lambda: "no answer yet")
+        assert look() == "no answer yet"
+        with contextlib.suppress(measuring_end.Interrupted):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        with pytest.raises(measuring_end.Interrupted) as caught:
+            look()
+        assert caught.value.number == signal.SIGINT
+    with measuring_end.Watch() as watch:
+        assert watch.checking(lambda: 1)() == 1
 
 
 def test_a_worker_whose_output_leads_nowhere_tells_the_playbooks_user():

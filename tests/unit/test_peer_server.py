@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from request_servers import TOKEN
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import peer_http, peer_process, peer_server, peer_stream
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import peer_http, peer_process, peer_remote, peer_server, peer_stream
 
 HEADERS = {"X-Peer-Token": TOKEN}
 
@@ -186,6 +186,8 @@ LINE = b"X-Peer-Token: " + TOKEN.encode() + b"\r\n"
     (b"GET /answer?delay_seconds=301 HTTP/1.1\r\n" + LINE + b"\r\n", 400),
     (b"GET /nothing HTTP/1.1\r\n" + LINE + b"\r\n", 404),
     (b"PUT /bytes/1 HTTP/1.1\r\n" + LINE + b"\r\n", 405),
+    (b"GET /end HTTP/1.1\r\n" + LINE + b"\r\n", 405),
+    (b"POST /end HTTP/1.1\r\nX-Peer-Token: wrong\r\n\r\n", 401),
     (b"hello\r\n\r\n", 400),
     (b"GET / HTTP/2\r\n\r\n", 505),
     (b"GET / HTTP/1.1\r\nbroken\r\n\r\n", 400),
@@ -364,13 +366,15 @@ def test_a_process_is_started_answers_and_is_stopped():
     assert is_gone(note) and peer_process.stop([note["port"]]) == []
 
 
-@pytest.mark.parametrize("how", ["lifetime", signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("how", ["lifetime", "asked", signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_ends_by_itself_and_leaves_nothing(how):
     note = start(1 if how == "lifetime" else 60)
     # One that is being served doesn't hold it up.
     with socket.create_connection(("127.0.0.1", note["port"]), timeout=10) as sock:
         sock.sendall(b"GET /answer?delay_seconds=60 HTTP/1.1\r\n" + LINE + b"\r\n")
-        if how != "lifetime":
+        if how == "asked":
+            assert peer_remote.end("http://127.0.0.1:%d" % note["port"], TOKEN) is True
+        elif how != "lifetime":
             os.kill(note["pid"], how)
         assert soon(lambda: is_gone(note))
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import os
@@ -224,6 +225,23 @@ def test_the_peer_module_starts_says_where_and_stops():
     assert stopped["stopped"] == [answer["port"]]
     again, _said = run(module="network_peer", state="stopped", port=answer["port"])
     assert again["changed"] is False and again["stopped"] == []
+
+
+def test_a_peer_on_another_host_is_ended_by_its_token():
+    answer, _said = run(module="network_peer", address="127.0.0.1", token=TOKEN, lifetime_seconds=60)
+    ends = datetime.datetime.strptime(answer["ends_at"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc)
+    assert 50 < (ends - datetime.datetime.now(datetime.timezone.utc)).total_seconds() <= 60
+    wrong, said = run(module="network_peer", state="stopped", url=answer["url"], token="another-token-that-is-wrong")
+    assert wrong["failed"] and wrong["msg"] == "HTTP 401 is no answer to a POST" and "another-token" not in said
+    none, _said = run(module="network_peer", state="stopped", url=answer["url"])
+    assert none["failed"] and "give token" in none["msg"]
+    checked, _said = run(module="network_peer", state="stopped", url=answer["url"], token=TOKEN, check=True)
+    assert checked["changed"] and checked["stopped"] == [answer["port"]]
+    ended, said = run(module="network_peer", state="stopped", url=answer["url"], token=TOKEN)
+    assert ended["changed"] and ended["stopped"] == [answer["port"]] and TOKEN not in said
+    # Gone by now, or just about to.
+    assert all(run(module="network_peer", state="stopped", url=answer["url"], token=TOKEN)[0].get("stopped") == [] for _again in range(2))
+    assert run(module="network_peer", state="stopped", port=answer["port"])[0]["stopped"] == []
 
 
 def test_a_token_is_made_where_none_is_given():

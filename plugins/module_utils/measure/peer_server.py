@@ -7,6 +7,7 @@
     PUT, POST /sink           reads all, answers {"bytes", "sha256", "is_stream"}. The stream's own bytes are compared, others hashed as
                               they come; ?checksum=none reads only (sha256 null).
     GET, POST /answer         ?delay_seconds=0.2&bytes=100: reads the body, waits, answers that many bytes.
+    POST /end                 ends the server.
     POST /v1/chat/completions OpenAI-compatible: `max_tokens` tokens; ?first_token_seconds=0.1&tokens_per_second=50 is the pace.
 
 Every request needs the token: `Authorization: Bearer <token>` or `X-Peer-Token: <token>`.
@@ -160,7 +161,11 @@ class Server(object):
             return self._answer(connection, request, query)
         if path == "/v1/chat/completions" and request.method == "POST":
             return self._complete(connection, request, query)
-        known = path.startswith("/bytes/") or path in ("/sink", "/answer", "/v1/chat/completions")
+        if path == "/end" and request.method == "POST":
+            connection.answer(request, 200, {"ends": True}, close=True)
+            self.stop()
+            return False
+        known = path.startswith("/bytes/") or path in ("/sink", "/answer", "/v1/chat/completions", "/end")
         words = "%s is not for %s" % (path, request.method) if known else "there is no %s here" % path
         connection.answer(request, 405 if known else 404, {"error": words}, close=True)
         return False
