@@ -39,20 +39,21 @@ def shared_folder(name):
     return folder if folder.is_dir() else None
 
 
+def _needed(name):
+    folder = shared_folder(name)
+    if folder is None:
+        pytest.skip("no %s folder beside the checkout" % name)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def captures():
-    folder = shared_folder("captures")
-    if folder is None:
-        pytest.skip("no captures folder beside the checkout")
-    return folder
+    return _needed("captures")
 
 
 @pytest.fixture(scope="session")
 def traps():
-    folder = shared_folder("traps")
-    if folder is None:
-        pytest.skip("no traps folder beside the checkout")
-    return folder
+    return _needed("traps")
 
 
 @pytest.fixture
