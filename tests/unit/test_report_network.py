@@ -504,3 +504,10 @@ def test_what_says_less_than_it_seems_is_told_beside_the_figure(changed, en, zh)
         # Beside each figure and in the key of its chart.
         assert unescape(plain_text(fragment(pair, language))).count(words) >= 4, language
     assert en not in unescape(plain_text(fragment(samples.page()[0])))
+
+
+def test_the_key_of_latencies_names_the_load_that_had_them():
+    steps = [samples.step(1, 0.2), samples.step(50, 0.9), samples.step(100, None, errors={"refused": 500})]
+    text = plain_text(fragment(samples.host(samples.requests(steps))))
+    assert "p50: 900 ms with 50 at once" in text and "with 100 at once" not in text
+    assert "p50：900 毫秒（并发 50）" in plain_text(fragment(samples.host(samples.requests(steps)), "zh"))

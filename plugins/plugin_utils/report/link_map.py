@@ -15,7 +15,7 @@ from ..link_judging import CERTAINLY_SLOW, SLOW_FRACTION
 from ..link_losses import LOSSY_FRACTION
 from ..metrics.measurements import failed_since, with_results
 from . import charts, network_together
-from .clean import brief, display, for_html, natural
+from .clean import brief, display, for_html, natural, unbroken
 from .figures import human
 from .link_grid import EDGES, Cell, grid, table
 from .measured_charts import moment
@@ -331,7 +331,7 @@ def _name(view, index):
 def _line(kind, text, name=""):
     """A sentence with its mark; `name` is HTML and stands before the text."""
     mark = f'<span class="m {kind}" aria-hidden="true"></span>' if kind else ""
-    return f"<li>{mark}{'<b>' + name + '</b> ' if name else ''}{for_html(text)}</li>"
+    return f"<li>{mark}{'<b>' + name + '</b> ' if name else ''}{for_html(unbroken(text))}</li>"
 
 
 def pairs_of(result):

@@ -162,12 +162,13 @@ def _latency(view, measurement, form):
     limit, knee = acceptable(result, form), knee_of(result, form)
     if not values:
         return None
-    ends = [(name, next((value for value in reversed(line) if value is not None), None)) for name, line in lines]
-    key = [
-        ("line " + name, view.text("net_key_quantile", name=name, seconds=short_time(end, language)))
-        for name, end in ends
-        if end is not None
-    ]
+    key = []
+    for name, line in lines:
+        # Of the highest load that had answers.
+        last = next((at for at in reversed(range(len(line))) if line[at] is not None), None)
+        if last is not None:
+            load = load_words(view, result, steps[last][1])
+            key.append(("line " + name, view.text("net_key_quantile", name=name, seconds=short_time(line[last], language), load=load)))
     if limit:
         key.append(("fail", view.text("net_key_acceptable", seconds=short_time(limit, language))))
     if knee:

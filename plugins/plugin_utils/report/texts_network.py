@@ -96,7 +96,7 @@ TEXTS = {
     "net_axis_attempt": ("attempt", "尝试"),
     "net_axis_concurrency": ("at once", "并发"),
     "net_axis_rate": ("per s", "每秒"),
-    "net_key_quantile": ("{name}: {seconds} at the highest load", "{name}：最高负载时 {seconds}"),
+    "net_key_quantile": ("{name}: {seconds} with {load}", "{name}：{seconds}（{load}）"),
     "net_key_acceptable": ("acceptable (p95): {seconds}", "可接受（p95）：{seconds}"),
     "net_key_knee": ("bears up to {load}", "最多承受{load}"),
     "net_closed": ("closed loop: each client waits for its answer", "闭环：每个客户端等到响应才发下一个"),
