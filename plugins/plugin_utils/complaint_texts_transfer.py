@@ -81,6 +81,11 @@ TABLE = (
         "overwrite=true where nothing that is needed lies there",
         "服务器没有说明 {url} 处是否已有内容（{error}）。请给出以 / 结尾的 URL（测试会自行命名）；若确认该处没有需要保留的内容，也可设置 overwrite=true",
     ),
+    (
+        "the test could take {seconds} s ({attempts} attempts of up to {limit} s), at most {most} are allowed: fewer attempts, or less "
+        "timeout_seconds",
+        "测试可能需要 {seconds} 秒（{attempts} 次，每次最多 {limit} 秒），上限为 {most} 秒：请减少次数，或调小 timeout_seconds",
+    ),
     # Announced.
     ("sends {bytes} in each attempt, attempts: {count} of at most {seconds} s", "每次上传 {bytes}，共 {count} 次，每次最多 {seconds} 秒"),
     (

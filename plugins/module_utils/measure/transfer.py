@@ -20,6 +20,8 @@ from .transfer_request import Settings
 Refused = transfer_place.Refused
 ATTEMPTS, TIMEOUT_SECONDS, RETRIES, STALL_SECONDS = 3, 300, 2, 30
 LONGEST_START_WAIT_SECONDS = 3600
+# Of all attempts; a presigned URL holds no longer either.
+LONGEST_SECONDS = 7 * 86400
 # Beyond the attempts: asking the server, reading back, deleting.
 SPARE_SECONDS = 150
 # Summing what was sent, for the comparison, is at least this fast.
@@ -58,6 +60,9 @@ def plan(options):
     limit = options.get("timeout_seconds") or TIMEOUT_SECONDS
     moved = attempts * (1 + retries) * place.most
     seconds = attempts * limit + SPARE_SECONDS + _start_wait(options) + (int(place.most / SUM_BYTES_PER_SECOND) if place.upload else 0)
+    if seconds > LONGEST_SECONDS:
+        raise ValueError("the test could take %d s (%d attempts of up to %d s), at most %d are allowed: fewer attempts, or less timeout_seconds"
+                         % (seconds, attempts, limit, LONGEST_SECONDS))
     words = ("sends %s in each attempt, attempts: %d of at most %d s" if place.upload
              else "receives up to %s in each attempt, attempts: %d of at most %d s")
     notes = [words % (bytes_text(place.most), attempts, limit)]
