@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import time
 
 import pytest
 
@@ -54,6 +55,16 @@ def captures():
 @pytest.fixture(scope="session")
 def traps():
     return _needed("traps")
+
+
+def wait_until(true, seconds=20):
+    """Whether `true()` came true."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if true():
+            return True
+        time.sleep(0.02)
+    return bool(true())
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import time
 
 import module_runs
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
@@ -53,13 +52,3 @@ def programs_left():
         except OSError:
             pass
     return found
-
-
-def wait_until(true, seconds=20):
-    """Whether `true()` came true."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if true():
-            return True
-        time.sleep(0.02)
-    return bool(true())

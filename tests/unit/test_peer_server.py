@@ -292,8 +292,8 @@ def test_nothing_is_hashed_on_for_one_that_has_gone(monkeypatch):
     running = Running()
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sock:
         sock.sendall(b"HEAD /bytes/1099511627776 HTTP/1.1\r\n" + LINE + b"\r\n")
-        assert soon(lambda: len(running.server._stream._marks) > 2)
-    assert soon(lambda: not running.server._open)
+        assert conftest.wait_until(lambda: len(running.server._stream._marks) > 2)
+    assert conftest.wait_until(lambda: not running.server._open)
     assert len(running.server._stream._marks) < 1 << 20
     running.stop()
 
@@ -337,15 +337,6 @@ def is_gone(note):
     return peer_process._process(note["pid"]) is None and not list(notes_folder().glob("%d-*" % note["port"]))
 
 
-def soon(true, seconds=8):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if true():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def start(lifetime_seconds=60, **more):
     return peer_process.start("127.0.0.1", range(1), lifetime_seconds, TOKEN, **more)
 
@@ -376,13 +367,13 @@ def test_it_ends_by_itself_and_leaves_nothing(how):
             assert peer_remote.end("http://127.0.0.1:%d" % note["port"], TOKEN) is True
         elif how != "lifetime":
             os.kill(note["pid"], how)
-        assert soon(lambda: is_gone(note))
+        assert conftest.wait_until(lambda: is_gone(note))
 
 
 def test_one_that_was_killed_leaves_a_note_that_the_next_look_removes():
     note = start()
     os.kill(note["pid"], signal.SIGKILL)
-    assert soon(lambda: peer_process._process(note["pid"]) is None)
+    assert conftest.wait_until(lambda: peer_process._process(note["pid"]) is None)
     assert peer_process.running([note["port"]]) == [] and is_gone(note)
 
 

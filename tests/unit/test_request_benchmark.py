@@ -7,15 +7,12 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 
-import conftest
+import module_runs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,30 +128,13 @@ def test_the_knee(steps, knee):
 
 # ------------------------------------------------------------- as a host runs it
 
-_RUN = """
-import json, sys
-from ansible.module_utils import basic
-basic._ANSIBLE_ARGS = sys.stdin.buffer.read()
-basic._ANSIBLE_PROFILE = "legacy"
-from ansible_collections.trainops.gpu_audit.plugins.modules import %s
-%s.main()
-"""
-
 
 def start(check=False, module="request_benchmark", **options):
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path), PYTHONDONTWRITEBYTECODE="1")
-    process = subprocess.Popen([sys.executable, "-c", _RUN % (module, module)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=environment, cwd=str(conftest.ROOT))
-    process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": dict(options, _ansible_check_mode=check)}))
-    process.stdin.close()
-    process.stdin = None
-    return process
+    return module_runs.start(module, options, check)
 
 
 def run(**more):
-    out, error = start(**more).communicate(timeout=60)
-    assert out.strip().startswith("{"), error
-    return json.loads(out), out + error
+    return module_runs.answered(start(**more))
 
 
 def test_the_module_says_no_secret_and_hides_no_figure():

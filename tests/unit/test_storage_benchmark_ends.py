@@ -12,7 +12,8 @@ import sys
 import time
 
 import pytest
-from storage_runs import FIO, SMALL, programs_left, run, stand_in, start, wait_until
+from conftest import wait_until
+from storage_runs import FIO, SMALL, programs_left, run, stand_in, start
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
 

@@ -14,7 +14,8 @@ import subprocess
 import threading
 
 import pytest
-from storage_runs import FIO, SMALL, measured, programs_left, run, stand_in, start, wait_until
+from conftest import wait_until
+from storage_runs import FIO, SMALL, measured, programs_left, run, stand_in, start
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import storage_folder
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
