@@ -57,7 +57,9 @@ s.listen(5)
 time.sleep(600)
 """
 PROGRAMS = {
-    "/opt/lab/dies": HEAD + 'iperf3 "$@" & p=$!; sleep 4.5; kill -KILL $p\n',
+    # However late the client comes: in the middle of its test.
+    "/opt/lab/dies": HEAD + 'iperf3 "$@" & p=$!; until ss -Htn state established "sport = :$5" | grep -q .; do sleep 0.2; done\n'
+                            'sleep 1; kill -KILL $p\n',
     "/opt/lab/busy": HEAD + 'iperf3 "$@" & sleep 0.7; iperf3 -c "$3" -p "$5" -t 60 -b 1M >/dev/null 2>&1 & wait\n',
     "/opt/lab/mute": HEAD + 'exec python3 /opt/lab/mute.py "$3" "$5"\n',
     "/opt/lab/mute.py": MUTE,
