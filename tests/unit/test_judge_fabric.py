@@ -10,7 +10,7 @@ import judging
 import pytest
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import expected, metrics
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics import catalogue, fabric
-from test_judge_properties import damaged, places
+from damage import damaged, places
 
 GB, GIB = 10**9, 2**30
 CHECKS = (fabric.RATE, fabric.RATIO, fabric.WRONG)

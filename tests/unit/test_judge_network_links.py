@@ -14,7 +14,8 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics import 
 from hypothesis import given
 from hypothesis import strategies as st
 from test_judge_network import loaded, moved, step
-from test_judge_properties import FEW, ODD, check_entry, damaged, places
+from damage import FEW, ODD, damaged, places
+from test_judge_properties import check_entry
 
 G = 10**9
 DOWN = {"kind": "refused", "message": "iperf3: Connection refused"}

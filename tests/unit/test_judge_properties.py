@@ -12,49 +12,9 @@ import fleet_maker
 import judging
 import pytest
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import judge, metrics, verdict
-from hypothesis import HealthCheck, given, settings
+from damage import FEW, ODD, damaged, places
+from hypothesis import given
 from hypothesis import strategies as st
-
-ODD = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.integers(min_value=-(2**70), max_value=2**70),
-    st.just(10**400),
-    st.just(-1),
-    st.just(0),
-    st.floats(),
-    st.text(max_size=30),
-    st.just("x" * 5000),
-    st.just("\ud800{}%s<script>"),
-    st.just([]),
-    st.just({}),
-    st.just([[]]),
-    st.just([{"a": None}]),
-    st.just({"error": "boom"}),
-    st.just([1, None, "x"]),
-)
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def places(value, at=()):
-    """Every path into a nested document, containers included."""
-    found = [at] if at else []
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in children:
-        found += places(child, at + (key,))
-    return found
-
-
-def put(document, path, value):
-    target = document
-    for key in path[:-1]:
-        target = target[key]
-        if not isinstance(target, (dict, list)) or isinstance(target, list) and path[-1] is None:
-            return
-    if isinstance(target, dict) or isinstance(target, list) and isinstance(path[-1], int) and path[-1] < len(target):
-        target[path[-1]] = value
-
 
 DOCUMENT, INPUTS = judging.host("t4")
 PLACES = places(DOCUMENT)
@@ -69,17 +29,6 @@ def check_entry(entry):
         assert found["status"] in ("pass", "warn", "fail", "unknown", "not_applicable", "waived")
         assert "actual" not in found or found["actual"] is not None
     json.dumps(entry, allow_nan=False)
-
-
-def damaged(original, changes):
-    document = copy.deepcopy(original)
-    for path, value in changes:
-        try:
-            put(document, path, value)
-        except (KeyError, IndexError, TypeError):
-            # An earlier change took the place away.
-            continue
-    return document
 
 
 @FEW

@@ -10,7 +10,7 @@ import network_samples
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_report_measured_fuzz import DEEP, SCRIPT, TEXTS, changed, changes_of, check, places_of, render, replaced
+from report_fuzz import DEEP, SCRIPT, TEXTS, changed, changes_of, check, places_of, render, replaced
 
 SAMPLE = network_samples.fleet(4, {"gpu03": 0.3}, more=network_samples.whole())[0]
 LINKS, UPLOAD, REQUESTS = 0, 1, 3
