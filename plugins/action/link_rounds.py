@@ -14,7 +14,6 @@ import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import link
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     alarm,
     ansible_edge,
@@ -196,7 +195,7 @@ class ActionModule(MeasuringAction):
         settings = {key: arguments[key] for key in SETTINGS if arguments.get(key) is not None}
         options = link_plan.options(settings)
         moved, sentences = link_plan.moved(hosts, made, options)
-        usual = len(made) * (link.usual(options) + 10)
+        usual = len(made) * (link_plan.usual(options) + 10)
         plan = {"hosts": len(hosts), "rounds": len(made), "pairs": sum(len(pairs) for pairs in made), "seconds": usual,
                 "mode": link_rounds.mode_for(len(hosts), mode), "bytes": moved}
         said = "links of %d hosts: %d pairs in %d rounds (%s), about %s; each test fills its link" % (
@@ -277,7 +276,7 @@ class ActionModule(MeasuringAction):
 
     def _longest(self, session):
         """Seconds that a test takes at most, some more for slow machines."""
-        return link.longest(link_plan.options(session.settings)) + 30
+        return link_plan.longest(link_plan.options(session.settings)) + 30
 
     def _client(self, session, pair, name, task_vars):
         server = session.noted("server", pair["n"])
@@ -321,7 +320,7 @@ class ActionModule(MeasuringAction):
         grace = float(session.settings.get("grace_seconds", 60))
         # A host that can't be reached is given up after the time that a test usually takes: others wait for this round's end.
         options = link_plan.options(session.settings)
-        limit = max(link.usual(options) + options["seconds"] + 15, note["seconds"] - measuring.SPARE_SECONDS)
+        limit = max(link_plan.usual(options) + options["seconds"] + 15, note["seconds"] - measuring.SPARE_SECONDS)
         try:
             answer = measuring.wait(lambda: self._poll(note["jid"], task_vars), limit, grace, time.monotonic, time.sleep, say)
         except measuring.JobError as error:

@@ -7,6 +7,9 @@ from __future__ import annotations
 from ..module_utils.measure import link
 from .numbers import format_bytes
 
+# Seconds that a pair keeps its link busy, and that its test takes at most: options() -> float.
+usual, longest = link.usual, link.longest
+
 
 def options(settings):
     """A session's settings as module_utils/measure/link.py takes them; what Ansible's templates made of a number may be text."""
