@@ -14,11 +14,11 @@ usual, longest = link.usual, link.longest
 def options(settings):
     """A session's settings as module_utils/measure/link.py takes them; what Ansible's templates made of a number may be text."""
     return {
-        "seconds": int(settings.get("seconds") or 10),
-        "omit_seconds": int(settings.get("omit_seconds", 1)),
-        "parallel": int(settings.get("parallel") or 0),
+        "seconds": int(float(settings.get("seconds") or 10)),
+        "omit_seconds": int(float(settings.get("omit_seconds", 1))),
+        "parallel": int(float(settings.get("parallel") or 0)),
         "udp": str(settings.get("udp")).lower() in ("true", "yes", "on", "1"),
-        "udp_bits_per_second": int(settings.get("udp_bits_per_second") or 10000000),
+        "udp_bits_per_second": int(float(settings.get("udp_bits_per_second") or 10000000)),
         "directions": link.DIRECTIONS,
     }
 

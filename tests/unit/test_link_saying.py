@@ -114,4 +114,5 @@ def test_bytes_of_links_whose_rate_is_not_known():
 
 def test_settings_as_templates_leave_them():
     assert link_plan.options(SETTINGS)["udp"] is True and link_plan.options({"udp": "False"})["udp"] is False
+    assert link_plan.options({"seconds": "2.0"})["seconds"] == 2
     assert link_plan.options({})["seconds"] == 10 and link_plan.options({"omit_seconds": 0})["omit_seconds"] == 0
