@@ -77,6 +77,9 @@ def test_a_fleet_whose_network_was_measured(node, tmp_path, kind, language):
     pairs = network_samples.page() if kind == "page" else network_samples.fleet(int(kind.split()[-1]), {"gpu11": 0.3}, mode="mesh")
     report, documents, inputs = measured_samples.report(pairs, language)
     renderer.render(report, tmp_path, language, ("html",), documents, inputs=inputs)
+    if kind == "page":
+        # What is checked has each kind of chart, bandwidth over message size too.
+        assert "带宽与消息大小（all_reduce_perf）" in (tmp_path / "report.html").read_text(encoding="utf-8")
     check(node, tmp_path / "report.html")
 
 
