@@ -17,8 +17,8 @@ _SESSION = {"id": (_TEXT, False), "started": (_TEXT, False), "mode": (_TEXT, Fal
 _PAIR = {"n": (_NUMBER, False), "round": (_NUMBER, False), "client": (_TEXT, False), "server": (_TEXT, False)}
 _ERROR = {"kind": (_TEXT, False), "message": (_TEXT, False)}
 _RESULT = {"send": (_MAP, True), "receive": (_MAP, True), "udp": (_MAP, True), "udp_receive": (_MAP, True),
-           "rtt_seconds": (_NUMBER, True), "path_mtu_bytes": (_NUMBER, True), "parallel": (_NUMBER, True), "black_hole": (_FLAG, True), "local_time": (_TEXT, True),
-           "notes": (_LIST, True), "error": (_MAP, True), "counters": (_MAP, True)}
+           "rtt_seconds": (_NUMBER, True), "path_mtu_bytes": (_NUMBER, True), "parallel": (_NUMBER, True), "black_hole": (_FLAG, True),
+           "local_time": (_TEXT, True), "notes": (_LIST, True), "error": (_MAP, True), "counters": (_MAP, True)}
 _DIRECTION = {"bytes_per_second": (_NUMBER, True), "retransmits": (_NUMBER, True), "seconds": (_NUMBER, True)}
 _UDP = {"bytes_per_second": (_NUMBER, True), "jitter_seconds": (_NUMBER, True), "lost_fraction": (_NUMBER, True)}
 _NOTES = {"server": {"port": (_NUMBER, True), "until": (_TEXT, True), "error": (_MAP, True)},

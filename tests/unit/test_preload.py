@@ -29,7 +29,7 @@ def test_the_action_brings_the_plugins_of_a_host_with_it():
     import ansible_collections.trainops.gpu_audit as package
 
     root = next(iter(package.__path__)).rsplit("/ansible_collections/", 1)[0]
-    made = subprocess.run([sys.executable, "-c", LOADED, root], capture_output=True, text=True, timeout=60)
+    made = subprocess.run([sys.executable, "-c", LOADED, root], capture_output=True, text=True, timeout=60, check=False)
     assert made.stdout.strip() == "[False, False, False] [True, True, True] True", made.stderr
 
 

@@ -345,7 +345,10 @@ def own_addresses():
 @pytest.mark.parametrize("known", [True, False])
 def test_a_host_that_talks_to_itself_says_so(monkeypatch, known):
     if not known:
-        monkeypatch.setattr(link_netlink, "_ask", lambda *_arguments: (_ for _ in ()).throw(PermissionError(1, "no netlink")))
+        def ask(*_arguments):
+            raise PermissionError(1, "no netlink")
+
+        monkeypatch.setattr(link_netlink, "_ask", ask)
         addresses = ["127.0.0.1"]
     else:
         addresses = own_addresses()

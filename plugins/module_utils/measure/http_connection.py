@@ -34,9 +34,9 @@ from .http_errors import Failure, as_failure, endpoint, start_thread, unclear, u
 Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address source proxy endpoint")
 Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for;
 headers: to be sent with each request (Authorization of a URL's userinfo, Proxy-Authorization): secret; connect_seconds: looking the name
-up, connecting, a proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"}; address: "IP:port"
-connected to (the proxy's where there is one); source: this host's own IP of it; proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL
-without secrets."""
+up, connecting, a proxy's tunnel; tls_seconds: null without TLS; tls: null or {"version", "cipher", "issuer", "not_after", "verified"};
+address: "IP:port" connected to (the proxy's where there is one); source: this host's own IP of it;
+proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL without secrets."""
 
 Target = collections.namedtuple("Target", "scheme host port path userinfo")
 
