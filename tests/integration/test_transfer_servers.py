@@ -356,3 +356,56 @@ def test_the_second_the_bytes_moved_in_is_theirs():
     time.sleep(1.02)
     moved.add(7)
     assert moved.series() == [5] and moved.total == 12
+
+
+@pytest.mark.parametrize("pipelining", ["true", "false"])
+def test_the_role_measures_object_storage_with_keys_that_stay_on_the_controller(site, moto, pipelining):
+    body, keys = os.urandom(3 * MEGABYTE), {**KEYS, "session_token": "s3ss10nt0ken0fmine"}
+    signed = presign.presign("PUT", moto + "/data/llm/weights.bin", KEYS["access_key"], KEYS["secret_key"], "us-east-1", 60)
+    # Of another type moto looks for a form in it.
+    put = urllib.request.Request(signed, data=body, method="PUT", headers={"Content-Type": "application/octet-stream"})
+    urllib.request.urlopen(put, timeout=30).close()
+    site.inventory({"a": dict(LOCAL)}, {
+        "measure_network_upload_url": "s3://data/in/", "measure_network_download_url": "s3://data/llm/weights.bin", "measure_network_s3_endpoint": moto,
+        "measure_network_upload_bytes": "2 MB", "measure_network_attempts": 2, "measure_network_streams": 1,
+        **{"measure_network_" + name: value for name, value in keys.items()}})
+    said = site.play("measure", "--check", "-vvv", ANSIBLE_PIPELINING=pipelining)
+    assert said.returncode == 0 and "a: transfer_benchmark of s3://data/llm/weights.bin (download): at most" in said.stdout, said.stdout
+    watch = Watch(keys.values(), os.getpid())
+    watch.start()
+    log = site.folder / "ansible.log"
+    done = site.play("measure", "-vvv", ANSIBLE_PIPELINING=pipelining, ANSIBLE_LOG_PATH=str(log), ANSIBLE_CACHE_PLUGIN="jsonfile",
+                     ANSIBLE_CACHE_PLUGIN_CONNECTION=str(site.folder / "facts"))
+    watch.ended.set()
+    watch.join()
+    assert done.returncode == 0 and recap(done.stdout)["a"]["failed"] == 0, done.stdout
+    # Neither keys nor what they signed are anywhere but in the inventory.
+    secrets = [*keys.values(), "X-Amz-Signature"]
+    assert watch.looks > 20 and not watch.found and log.stat().st_size
+    assert not [text for text in secrets if text in done.stdout + said.stdout]
+    assert not files_with(site.folder, secrets, {"hosts.json"})
+    found = [json.loads(path.read_text()) for path in site.output.glob("measurements/a/transfer_benchmark-*.json")]
+    up, down = sorted(found, key=lambda kept: kept["result"]["direction"], reverse=True)
+    assert (up["target"], down["target"]) == ("s3://data/in/ (upload)", "s3://data/llm/weights.bin (download)")
+    for kept, size in ((up, 2 * MEGABYTE), (down, len(body))):
+        result = kept["result"]
+        assert result["storage"] == "s3" and result["attempts_failed"] == 0 and result["bytes"] == 2 * size and result["bytes_per_second"] > 0
+        assert result["checksum"] == {"algorithm": "md5", "verified": True, "how": "ETag"} and result["own_address"] is True
+        assert kept["options"]["secret_key"] == kept["options"]["access_key"] == kept["options"]["session_token"] == "***"
+    assert any("deleted afterwards" in note for note in up["result"]["notes"])
+    with urllib.request.urlopen(moto + "/data?list-type=2", timeout=30) as answer:
+        listed = answer.read().decode()
+    assert "llm/weights.bin" in listed and "gpu-audit-transfer" not in listed
+
+
+@pytest.mark.parametrize(("variables", "words"), [
+    ({"measure_network_secret_key": ""}, "access_key and secret_key belong together"),
+    ({"measure_network_upload_url": "s3://data/in/x.bin"}, "end the URL in /"),
+    ({"measure_network_access_key": "", "measure_network_secret_key": ""}, "s3:// needs access_key and secret_key"),
+])
+def test_what_the_role_can_not_sign_is_refused_without_the_keys(site, variables, words):
+    given = {"measure_network_upload_url": "s3://data/in/", **{"measure_network_" + name: value for name, value in KEYS.items()}, **variables}
+    site.inventory({"a": dict(LOCAL)}, given)
+    done = site.play("measure", "-vvv")
+    assert done.returncode == 2 and words in done.stdout, done.stdout
+    assert not [key for key in KEYS.values() if key in done.stdout] and not files_with(site.folder, KEYS.values(), {"hosts.json"})
