@@ -51,19 +51,11 @@ options:
       - A command that takes longer is ended, 3600 at most.
     type: int
     default: 600
+extends_documentation_fragment:
+  - trainops.gpu_audit.measuring
 attributes:
   check_mode:
-    description: Can run in check mode without changing anything.
-    support: full
     details: Looks at the host and returns RV(plan).
-  diff_mode:
-    description: Shows what changed in diff mode.
-    support: none
-    details: Nothing is different afterwards.
-  platform:
-    description: Operating systems that this works on.
-    support: full
-    platforms: linux
 notes:
   - Sizes of 1 GiB and more say what the fabric carries, small ones how long a message takes.
 seealso:

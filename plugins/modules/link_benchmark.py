@@ -19,6 +19,7 @@ author:
 extends_documentation_fragment:
   - trainops.gpu_audit.links
   - trainops.gpu_audit.links.test
+  - trainops.gpu_audit.measuring
 options:
   peer:
     description: Address of the peer, where the server listens.
@@ -40,17 +41,7 @@ options:
     default: link
 attributes:
   check_mode:
-    description: Can run in check mode without changing anything.
-    support: full
     details: Looks at the host and returns RV(plan).
-  diff_mode:
-    description: Shows what changed in diff mode.
-    support: none
-    details: Nothing is different afterwards.
-  platform:
-    description: Operating systems that this works on.
-    support: full
-    platforms: linux
 notes:
   - iperf3 3.1 or newer has to be installed on both hosts. Before 3.16 all its streams share one thread, which may hold a fast link up.
 seealso:

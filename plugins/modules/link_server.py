@@ -16,6 +16,7 @@ author:
   - The trainops.gpu_audit authors (@trainops)
 extends_documentation_fragment:
   - trainops.gpu_audit.links
+  - trainops.gpu_audit.measuring
 options:
   state:
     description:
@@ -39,17 +40,7 @@ options:
     default: link
 attributes:
   check_mode:
-    description: Can run in check mode without changing anything.
-    support: full
     details: Looks, as O(state=checked) does.
-  diff_mode:
-    description: Shows what changed in diff mode.
-    support: none
-    details: There is nothing to show.
-  platform:
-    description: Operating systems that this works on.
-    support: full
-    platforms: linux
 notes:
   - iperf3 has to be installed, and C(timeout) of the coreutils be there.
 seealso:

@@ -61,18 +61,11 @@ options:
       - What requests must have in C(Authorization) as C(Bearer <token>), or in C(X-Peer-Token). 16 to 200 letters, digits, C(-) and C(_).
         When not given, one is made and returned; give one, or set C(no_log) on the task, where the output is kept.
     type: str
+extends_documentation_fragment:
+  - trainops.gpu_audit.measuring
 attributes:
   check_mode:
-    description: Can run in check mode without changing anything.
-    support: full
     details: Starts nothing; the port that would be taken is returned.
-  diff_mode:
-    description: Shows what changed in diff mode.
-    support: none
-  platform:
-    description: Operating systems that this works on.
-    support: full
-    platforms: linux
 seealso:
   - module: trainops.gpu_audit.request_benchmark
   - module: trainops.gpu_audit.transfer_benchmark

@@ -133,19 +133,11 @@ options:
         URL of an http proxy.
     type: str
     default: environment
+extends_documentation_fragment:
+  - trainops.gpu_audit.measuring
 attributes:
   check_mode:
-    description: Can run in check mode without changing anything.
-    support: full
     details: Sends nothing and returns RV(plan).
-  diff_mode:
-    description: Shows what changed in diff mode.
-    support: none
-    details: Nothing is different afterwards.
-  platform:
-    description: Operating systems that this works on.
-    support: full
-    platforms: linux
 notes:
   - The client is one Python process. Where it uses nearly all of a core, a note of the measurement says so; the service may be faster then.
   - A kept connection that the server had closed before a request was sent on it is made anew and counted in C(reconnects), as is one that

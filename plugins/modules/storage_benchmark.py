@@ -85,19 +85,11 @@ options:
     description:
       - Path of the fio program (3.0 or newer), or its name on the search path. Looked for when not given.
     type: path
+extends_documentation_fragment:
+  - trainops.gpu_audit.measuring
 attributes:
   check_mode:
-    description: Can run in check mode without changing anything.
-    support: full
     details: Looks at the directory and returns RV(plan).
-  diff_mode:
-    description: Shows what changed in diff mode.
-    support: none
-    details: Nothing is different afterwards.
-  platform:
-    description: Operating systems that this works on.
-    support: full
-    platforms: linux
 notes:
   - fio has to be installed; the role P(trainops.gpu_audit.prepare#role) can do that.
   - Figures of a virtual machine's disk may come from a cache of the machine below it, which nothing inside can see.

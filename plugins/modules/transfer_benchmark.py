@@ -153,19 +153,11 @@ options:
   alone_bytes_per_second:
     description: What this host reached alone, for the record.
     type: float
+extends_documentation_fragment:
+  - trainops.gpu_audit.measuring
 attributes:
   check_mode:
-    description: Can run in check mode without changing anything.
-    support: full
     details: Asks no server anything and returns RV(plan).
-  diff_mode:
-    description: Shows what changed in diff mode.
-    support: none
-    details: Nothing is different afterwards.
-  platform:
-    description: Operating systems that this works on.
-    support: full
-    platforms: linux
 notes:
   - An upload's bytes don't compress and are counted when the other side's kernel has confirmed them.
   - Redirects are followed, at most five, never from https to http; an upload follows C(307) and C(308) only.
