@@ -207,6 +207,11 @@ def measured_at(source):
     return (match[1], match[2], re.findall(r"\(([^)]*)\)", match[3]), match[4]) if match else None
 
 
+def kind(name, language):
+    """A kind of failure of the network ("reset") in words; one that isn't known as it is."""
+    return _WORDS.get(name, (name, name))[1 if language == "zh" else 0]
+
+
 def label(word, language):
     """A label of a measurement ("quick", "buffered", "4 hosts at once") for people."""
     side = 1 if language == "zh" else 0

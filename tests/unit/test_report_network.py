@@ -243,16 +243,16 @@ def test_no_text_of_a_chart_lies_outside_on_a_line_or_on_another(language, numbe
 def test_the_record_of_a_host_that_was_measured_in_full():
     text = plain_text(fragment(samples.page()[0]))
     for words in (
-        "Upload 45.6 MiB/s 1 of 3 attempts failed (reset); 2 retries (2 × http_5xx)",
+        "Upload 45.6 MiB/s 1 of 3 attempts failed: connection broken off; 2 retries: 2 × error of the server (HTTP 5xx)",
         "Download 111 MiB/s",
         "8 hosts at once",
         "p99 at the target concurrency 1.8 s with 50 at once; p50 900 ms; p95 1.44 s",
         "Concurrency within the acceptable latency 50 acceptable: p95 up to 2 s; wanted: 50",
         "Link to other hosts 936 Mbit/s 93.6 % of the line rate of 1 Gbit/s",
-        "attempt 2 failed: reset: the connection was reset after 470 MiB",
-        "attempt 3: 2 retries after http_5xx: 503 Service Unavailable",
+        "attempt 2 failed: the connection was reset after 470 MiB",
+        "attempt 3: 2 retries after 503 Service Unavailable",
         "needed: 48.5 MiB/s, for the data set in the hours allowed",
-        "100 at once: 3 % failed: timeout (12), http_5xx (3)",
+        "100 at once: 3 % failed: 12 × no answer in time, 3 × error of the server (HTTP 5xx)",
         "bears up to 50 at once",
         "acceptable (p95): 2 s",
     ):
@@ -358,8 +358,8 @@ def test_the_chart_of_a_transfer_has_each_attempt_and_both_levels():
 def test_attempts_that_all_failed_say_why():
     html = fragment(samples.page()[2])
     text = plain_text(html)
-    assert "3 of 3 attempts failed (3 × refused)" in text and "Upload speed over time" not in charts_of(html)
-    assert "attempts 1, 2, 3 failed: refused: nothing listens at 192.0.2.10 port 443" in text
+    assert "3 of 3 attempts failed: 3 × connection refused" in text and "Upload speed over time" not in charts_of(html)
+    assert "attempts 1, 2, 3 failed: nothing listens at 192.0.2.10 port 443" in text
 
 
 def test_a_need_far_above_what_was_measured_does_not_flatten_the_line():
@@ -456,7 +456,7 @@ def test_a_number_stays_with_its_unit_and_a_long_name_may_be_broken():
 )
 def test_what_a_transfer_failed_with_is_said_in_the_language_of_the_report(message, said):
     failed = samples.transfer("upload", [samples.attempt(0, 0, error=("dns", message)), samples.attempt(1e8)])
-    assert "第 1 次尝试失败：dns：" + said in plain_text(fragment(samples.host(failed), "zh"))
+    assert "第 1 次尝试失败：" + said in plain_text(fragment(samples.host(failed), "zh"))
     whole = samples.transfer("upload", [])
     del whole["result"]
     text = plain_text(fragment(samples.host(dict(whole, error={"kind": "dns", "message": message})), "zh"))
@@ -511,3 +511,12 @@ def test_the_key_of_latencies_names_the_load_that_had_them():
     text = plain_text(fragment(samples.host(samples.requests(steps))))
     assert "p50: 900 ms with 50 at once" in text and "with 100 at once" not in text
     assert "p50：900 毫秒（并发 50）" in plain_text(fragment(samples.host(samples.requests(steps)), "zh"))
+
+
+@pytest.mark.parametrize("language, words", [("en", "failed: timed out, 2 × own kind"), ("zh", "次失败：timed out、2 × own kind")])
+def test_kinds_of_failures_are_words_and_unknown_ones_stay(language, words):
+    errors = [("timed out", ""), ("own kind", ""), ("own kind", "")]
+    text = plain_text(fragment(samples.host(samples.transfer("upload", [samples.attempt(0, 0, error=each) for each in errors])), language))
+    assert words in text
+    known = samples.transfer("upload", [samples.attempt(0, 0, error=("stalled", ""))])
+    assert {"en": "failed: stood still", "zh": "失败：传输停滞"}[language] in plain_text(fragment(samples.host(known), language))

@@ -8,7 +8,7 @@ import bisect
 import collections
 
 from .clean import brief, for_html, unbroken
-from .network_record import bits
+from .network_words import bits
 
 # Up to so many hosts the figure is in sight, and up to so many the rate too.
 MOST_READABLE, MOST_WITH_RATE = 16, 4

@@ -19,7 +19,8 @@ from .clean import brief, display, for_html, natural, unbroken
 from .figures import human
 from .link_grid import EDGES, Cell, grid, table
 from .measured_charts import moment
-from .network_record import LINKS, amount, bits, failure_words, joined, loss_words, maps, share_words
+from .network_record import LINKS, loss_words, share_words
+from .network_words import amount, bits, failure_words, joined, maps
 
 # Up to so many hosts stand against each other.
 MOST_HOSTS = 64
@@ -198,7 +199,9 @@ class LinkTest:
     def _losses(self):
         """Who loses packets, and of whom nobody can tell."""
         view, lossy = self.view, [index for index, result in self.results.items() if result["lossy"] and index not in self.failed_since]
-        lossy.sort(key=lambda index: (-max(amount(self.results[index], key) or 0 for key in ("lost_fraction", "retransmit_fraction")), index))
+        lossy.sort(
+            key=lambda index: (-max(amount(self.results[index], key) or 0 for key in ("lost_fraction", "retransmit_fraction")), index)
+        )
         said = []
         for index in lossy[:MOST_NAMED]:
             result = self.results[index]

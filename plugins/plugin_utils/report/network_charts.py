@@ -9,26 +9,8 @@ from . import closing, fabric_chart, line_charts, link_grid, link_map
 from .clean import for_html
 from .figures import human, short_time
 from .measured_charts import figure, rate_ticks
-from .network_record import (
-    FASTEST,
-    LONGEST,
-    Measured,
-    acceptable,
-    amount,
-    ascending_steps,
-    count,
-    errors_of,
-    kind_of,
-    knee_of,
-    load_words,
-    maps,
-    none_within,
-    rate_of,
-    record,
-    remarks,
-    weak_words,
-    words_of,
-)
+from .network_record import Measured, acceptable, ascending_steps, knee_of, load_words, none_within, rate_of, record, remarks
+from .network_words import FASTEST, LONGEST, amount, count, errors_of, kind_of, maps, weak_words, words_of
 
 _RATES = "bytes_per_second"
 MOST_ATTEMPTS, MOST_SECONDS, MOST_WORDS = 12, 100_000, 6
@@ -144,8 +126,8 @@ def _told(view, attempts, drawn):
 
 
 def _fault(view, error):
-    message = words_of(error, view.language) if isinstance(error, dict) and error.get("message") else ""
-    return view.text("named", name=kind_of(error), said=message) if message else kind_of(error)
+    """What happened, in the words of the error; of one without words its kind."""
+    return (words_of(error, view.language) if isinstance(error, dict) and error.get("message") else "") or kind_of(view, error)
 
 
 # ------------------------------------------------------------------- requests

@@ -4,18 +4,28 @@
 
 from __future__ import annotations
 
-from .. import complaints, messages
 from ..metrics import fabric as fabric_metrics, requests as load_metrics, transfer as transfer_metrics
 from ..metrics.measurements import failed_since
 from ..numbers import format_bit_rate
 from . import closing, fabric_chart
-from .clean import brief, display, is_number
+from .clean import display
 from .figures import human, short_time
-from .measured_charts import moment
+from .network_words import (
+    LONGEST,
+    amount,
+    bits,
+    count,
+    errors_of,
+    failure_words,
+    faults,
+    joined,
+    maps,
+    percent,
+    weak_words,
+    words_of,
+)
 
 TRANSFER, REQUESTS, LINKS = "transfer_benchmark", "request_benchmark", "link_benchmark"
-# Nothing moves faster, and nobody waits longer.
-FASTEST, LONGEST = 1e15, 1e9
 # The checks whose status stands beside a figure: those of these metrics.
 _METRICS = {
     "upload": ("network.upload_ratio", "network.upload_bytes_per_second"),
@@ -56,29 +66,6 @@ def _parts(entry):
     if entry.get("module") == TRANSFER:
         return [direction for direction in ("upload", "download") if transfer_metrics.going(direction)(entry)]
     return {REQUESTS: ("p99", "knee"), LINKS: ("link",), fabric_metrics.MODULE: ("fabric",)}.get(str(entry.get("module")), ())
-
-
-def words_of(error, language):
-    """What a measurement failed with (text, or a map with the message), on one line in a language: it is stored in English."""
-    message = error.get("message") if isinstance(error, dict) else error
-    return brief(complaints.say("" if message is None else message, language), 240)
-
-
-def maps(value, most=1000):
-    """The entries of a list that are maps."""
-    return [entry for entry in value[:most] if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def amount(entry, key, most=FASTEST):
-    """A figure of a map that can be drawn: from 0 to `most`; else None."""
-    value = entry.get(key) if isinstance(entry, dict) else None
-    return value if is_number(value) and 0 <= value < most else None
-
-
-def count(entry, key):
-    """A whole number of a map, 0 where it has none."""
-    value = amount(entry, key)
-    return int(value) if value is not None else 0
 
 
 def ascending_steps(result):
@@ -137,11 +124,6 @@ def record(view, host, measured, form):
     return found
 
 
-def failure_words(view, failure):
-    """That the last test failed, why and when; "" for none. `failure`: {"finished", "message"} or None."""
-    return joined(view, [view.text("net_failed", reason=words_of(failure, view.language)), moment(view, failure)]) if failure else ""
-
-
 def figures(view, host, document, form=None):
     """[(metric, title, value, unit, what else is to say)] of what was measured, for formats that keep numbers."""
     measured, found = Measured(document), []
@@ -164,10 +146,6 @@ def figures(view, host, document, form=None):
 def rate_of(measurement):
     """Bytes per second of a measurement or None."""
     return amount(measurement["result"], "bytes_per_second") if measurement else None
-
-
-def joined(view, parts):
-    return ("；" if view.language == "zh" else "; ").join(part for part in parts if part)
 
 
 def _missing(view, measured, part):
@@ -193,41 +171,6 @@ def _transfer(view, measured, direction):
         said.append(view.text("net_first_byte", seconds=short_time(first, view.language)))
     said += remarks(view, result)
     return (human(rate, "bytes_per_second", view.language) if rate is not None else "–"), joined(view, said)
-
-
-def faults(view, result):
-    """How many attempts failed and how many were tried again, in words; "" where all went through at once."""
-    attempts = maps(result.get("attempts"))
-    asked, failed, retries = (
-        count(result, "attempts_asked") or len(attempts),
-        count(result, "attempts_failed"),
-        count(result, "retries_count"),
-    )
-    kinds = [kind_of(attempt.get("error")) for attempt in attempts if attempt.get("error")]
-    again = [kind_of(retry) for attempt in attempts for retry in maps(attempt.get("retries"))]
-    said = []
-    if failed:
-        said.append(view.text("net_attempts_failed", failed=failed, asked=asked, kinds=counted(view, kinds)))
-    if retries:
-        said.append(view.text("net_retries", n=retries, kinds=counted(view, again)))
-    return joined(view, said)
-
-
-def kind_of(error):
-    """The kind of an error of the network's vocabulary."""
-    return display(error.get("kind") if isinstance(error, dict) and error.get("kind") else "?", 40)
-
-
-def counted(view, kinds):
-    """reset, 2 × timeout"""
-    shown = [kind if kinds.count(kind) == 1 else view.text("net_times", name=kind, n=kinds.count(kind)) for kind in dict.fromkeys(kinds)]
-    return ("、" if view.language == "zh" else ", ").join(shown[:6]) or "?"
-
-
-def weak_words(view, result):
-    """That a test was made against the audit's own peer, or within the host: such a figure says less."""
-    found = (("peer", result.get("storage") == "peer" or result.get("stand_in") is True), ("own_address", result.get("own_address") is True))
-    return [messages.text(view.language, "finding." + name) for name, is_so in found if is_so]
 
 
 def remarks(view, result):
@@ -309,18 +252,6 @@ def _latency(view, measured, form):
     return (short_time(p99, view.language) if p99 is not None else "–"), joined(view, said)
 
 
-def errors_of(view, step):
-    """3 % failed: timeout (12), reset (1); "" where nothing did."""
-    errors = step.get("errors") if isinstance(step.get("errors"), dict) else {}
-    known = [(display(kind, 40), count(errors, kind)) for kind in list(errors)[:20] if count(errors, kind)]
-    share = amount(step, "error_fraction")
-    if not known and not share:
-        return ""
-    kinds = ("、" if view.language == "zh" else ", ").join(view.text("listed", name=kind, note=number) for kind, number in known)
-    shown = human(round(min(share, 1.0), 3), "fraction", view.language) if share else sum(number for _kind, number in known)
-    return view.text("net_errors", share=shown, kinds=kinds or "?")
-
-
 def acceptable(result, form):
     """Seconds of an acceptable answer: the form's, else what the test was told."""
     return amount(form, "latency_seconds", LONGEST) or amount(result, "latency_slo_seconds", LONGEST)
@@ -368,15 +299,12 @@ def _knee(view, measured, form):
 # ---------------------------------------------------------------------- links
 
 
-def bits(rate):
-    """Bytes per second as a link's rate in three figures: 9.41 Gbit/s."""
-    return format_bit_rate(rate * 8)
-
-
 def loss_words(view, result):
     """4.5 % of UDP packets lost; 5.6 % of TCP segments sent again; "" where nothing is lost or known."""
     found = [(key, amount(result, field)) for key, field in (("net_lost", "lost_fraction"), ("net_again", "retransmit_fraction"))]
-    shown = [view.text(key, share=human(round(min(value, 1), 4), "fraction", view.language)) for key, value in found if value and value >= 5e-4]
+    shown = [
+        view.text(key, share=human(round(min(value, 1), 4), "fraction", view.language)) for key, value in found if value and value >= 5e-4
+    ]
     return joined(view, shown)
 
 
@@ -416,7 +344,3 @@ def share_words(view, result):
     else:
         said = view.text("net_unjudged")
     return joined(view, [said, view.text("net_undecided", peer=display(peer, 60)) if isinstance(peer, str) and peer else ""])
-
-
-def percent(view, share):
-    return human(round(share, 3), "fraction", view.language)

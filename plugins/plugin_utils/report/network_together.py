@@ -10,7 +10,8 @@ from ..link_judging import CERTAINLY_SLOW, upper_median
 from . import closing
 from .figures import human
 from .measured_charts import moment
-from .network_record import TRANSFER, amount, count, joined, rate_of
+from .network_record import TRANSFER, rate_of
+from .network_words import amount, count, joined
 
 MOST_RUNS = 5
 # Runs that don't say when they were to begin belong together within so many seconds; the role's own lie at least 30 apart.
