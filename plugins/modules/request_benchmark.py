@@ -216,7 +216,7 @@ measurement:
       type: int
       returned: always
       sample: 50
-    requests_per_second: {description: Answers that worked a second in the fastest step., type: float, returned: always, sample: 245.3}
+    requests_per_second: {description: Answers that worked a second in the fastest step that counts., type: float, returned: always, sample: 245.3}
     latency_slo_seconds: {description: O(latency_slo_seconds)., type: float, returned: always, sample: 2.0}
     timeout_seconds: {description: O(timeout_seconds)., type: float, returned: always, sample: 30}
     streaming: {description: O(streaming)., type: str, returned: always, sample: none}

@@ -195,6 +195,12 @@ def test_what_is_refused_ends_the_play_with_its_reason_and_no_peer_is_left(site,
         assert zh in site.play("measure", "-e", "gpu_audit_language=zh").stdout
 
 
+def test_a_unit_that_the_command_line_lost_is_refused(site):
+    done = site.play("measure", "-e", "measure_network_upload_bytes=900 TiB")
+    assert done.returncode == 2 and "so that this is 900 and not 900 TiB. Leave the space out (-e measure_network_upload_bytes=900TiB)" in done.stdout, done.stdout
+    assert measurements(site) == {} and peers(site) == []
+
+
 def test_a_failed_test_is_kept_and_the_next_one_is_taken(site):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

@@ -403,7 +403,7 @@ def test_the_knee_is_found_and_all_steps_are_kept():
 def test_a_step_with_fewer_requests_than_clients_is_no_knee():
     with peer() as url:
         made = load(url + "/answer", concurrency=[1, 50], requests=20, latency_slo_seconds=5)
-    assert made["knee_concurrency"] == 1
+    assert made["knee_concurrency"] == 1 and made["requests_per_second"] == made["steps"][0]["requests_per_second"]
     assert [note for note in made["notes"] if note.endswith("not counted")] == [
         "50 at once: requests: 20, fewer than its clients or than the 20 that a percentile takes: not counted"]
 

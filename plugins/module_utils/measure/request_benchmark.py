@@ -219,7 +219,7 @@ def run(options, planned):
         "endpoint": http_connection.endpoint(asked.url), "method": asked.method, "payload_bytes": len(asked.body),
         "loop": "open" if rate else "closed", "arrivals": options.get("arrivals", "even") if rate else None,
         "steps": steps, "warm_up_requests": warmed, "knee_concurrency": knee,
-        "requests_per_second": max(step["requests_per_second"] for step in steps) if steps else None,
+        "requests_per_second": max(step["requests_per_second"] for step in latency.counted(steps) or steps) if steps else None,
         "latency_slo_seconds": slo, "streaming": "openai" if asked.streaming else "none", "keep_alive": asked.keep_alive,
         "stand_in": bool(options.get("stand_in")),
         "timeout_seconds": asked.timeout_seconds, "proxy": facts.get("proxy"), "tls": facts.get("tls"), "address": facts.get("address"),
