@@ -154,8 +154,8 @@ def test_a_peer_that_can_not_be_ended_then_is_told_with_its_end_and_the_command(
             output = " ".join(run.communicate(timeout=90)[0].split())
         finally:
             os.kill(pid, signal.SIGCONT)
-    told = re.search(r"the peer at http://127.0.0.1:%s couldn't be ended \(no answer in time\). It listens there until (\S+ \S+) UTC at the latest; to end it now: "
-                     r"(ansible localhost -m trainops.gpu_audit.network_peer -a 'state=stopped port=%s')" % (port, port), output)
+    told = re.search(r"the peer at http://127.0.0.1:%s couldn't be ended \(no answer in time\). It listens there until (\S+ \S+) UTC at the latest; "
+                     r"to end it now: (ansible localhost -m trainops.gpu_audit.network_peer -a 'state=stopped port=%s')" % (port, port), output)
     assert told, output
     until = datetime.datetime.strptime(told[1], "%Y-%m-%d %H:%M").replace(tzinfo=datetime.timezone.utc)
     assert 2000 < (until - datetime.datetime.now(datetime.timezone.utc)).total_seconds() <= 2400
