@@ -197,7 +197,8 @@ def test_what_is_refused_ends_the_play_with_its_reason_and_no_peer_is_left(site,
 
 def test_a_unit_that_the_command_line_lost_is_refused(site):
     done = site.play("measure", "-e", "measure_network_upload_bytes=900 TiB")
-    assert done.returncode == 2 and "so that this is 900 and not 900 TiB. Leave the space out (-e measure_network_upload_bytes=900TiB)" in done.stdout, done.stdout
+    said = "so that this is 900 and not 900 TiB. Leave the space out (-e measure_network_upload_bytes=900TiB)"
+    assert done.returncode == 2 and said in done.stdout, done.stdout
     assert measurements(site) == {} and peers(site) == []
 
 
