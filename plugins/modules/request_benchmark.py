@@ -115,7 +115,8 @@ options:
   bytes:
     description:
       - Bytes sent in bodies and received in all, heads as well, after which the test ends. 8 GiB when not given; a task may give text
-        such as C(100 MiB), and no less than 64 KiB. An answer that is still coming then may have 64 KiB, and counts as none where it has more.
+        such as C(100 MiB), and no less than 64 KiB. An answer that is still coming then may have 64 KiB, and counts as none where it
+        has more.
     type: int
     default: 8589934592
   ca_path:
@@ -211,12 +212,16 @@ measurement:
     warm_up_requests: {description: Requests before the first step., type: int, returned: always, sample: 10}
     knee_concurrency:
       description: >-
-        The highest concurrency that meets O(latency_slo_seconds), 0 where the lowest doesn't; null without it. Steps with fewer requests than
-        clients, or than 20, don't count; where all are such it is null.
+        The highest concurrency that meets O(latency_slo_seconds), 0 where the lowest doesn't; null without it. Steps with fewer requests
+        than clients, or than 20, don't count; where all are such it is null.
       type: int
       returned: always
       sample: 50
-    requests_per_second: {description: Answers that worked a second in the fastest step that counts., type: float, returned: always, sample: 245.3}
+    requests_per_second:
+      description: Answers that worked a second in the fastest step that counts.
+      type: float
+      returned: always
+      sample: 245.3
     latency_slo_seconds: {description: O(latency_slo_seconds)., type: float, returned: always, sample: 2.0}
     timeout_seconds: {description: O(timeout_seconds)., type: float, returned: always, sample: 30}
     streaming: {description: O(streaming)., type: str, returned: always, sample: none}

@@ -34,7 +34,8 @@ TABLE = (
         "{bytes} 字节太少，测不出结果，请至少给出 {least}。命令行上含空格的值须用 JSON（-e '{{\"name\": \"1.5 GiB\"}}'），或去掉空格（-e name=1.5GiB）",
     ),
     (
-        "-e ends a value at its first space, so that this is {value} and not {wanted}. Leave the space out (-e {bare}), or give JSON (-e '{json}')",
+        "-e ends a value at its first space, so that this is {value} and not {wanted}. Leave the space out (-e {bare}), or give JSON "
+        "(-e '{json}')",
         "-e 会在第一个空格处截断，实际得到的是 {value}，而不是 {wanted}。请去掉空格（-e {bare}），或用 JSON 给出（-e '{json}'）",
     ),
     (

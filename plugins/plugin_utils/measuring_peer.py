@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ctrl-C while a test runs against the peer that the role measure_network started: the peer is ended too, over the host that is measured."""
+"""Ctrl-C while a test runs against the peer that the role measure_network started: the host that is measured ends it too."""
 
 from __future__ import annotations
 

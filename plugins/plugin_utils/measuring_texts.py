@@ -32,7 +32,8 @@ TABLE = {
     ),
     "peer_ended": ("{host}: interrupted: the peer at {url} was ended", "{host}：已中断：位于 {url} 的对端服务已关闭"),
     "peer_left": (
-        "{host}: interrupted: the peer at {url} couldn't be ended ({why}). It listens there until {until} at the latest; to end it now: {command}",
+        "{host}: interrupted: the peer at {url} couldn't be ended ({why}). It listens there until {until} at the latest; to end it now: "
+        "{command}",
         "{host}：已中断：未能关闭位于 {url} 的对端服务（{why}）。它最迟监听到 {until}；要立即关闭，请执行：{command}",
     ),
     "interrupted_not_asked": ("the host wasn't asked to end it: only Ctrl-C does that", "未请求主机终止：只有 Ctrl-C 才会这样做"),

@@ -21,7 +21,10 @@ _AS_TEXT = (
     "%(name)s: -e ends a value at its first space, so that this is %(value)s and not %(value)s %(unit)s. Leave the space out "
     "(-e %(name)s=%(value)s%(unit)s), or give JSON (-e '{\"%(name)s\": \"%(value)s %(unit)s\"}')"
 )
-_AS_FIGURE = "%(name)s: -e ends a value at its first space, so that this is %(value)s and not %(value)s %(unit)s. Give a number in the unit of its name"
+_AS_FIGURE = (
+    "%(name)s: -e ends a value at its first space, so that this is %(value)s and not %(value)s %(unit)s. Give a number in the unit of its "
+    "name"
+)
 
 
 def as_bytes(key, value, least=0):

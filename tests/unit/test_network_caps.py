@@ -16,8 +16,8 @@ from transfer_runs import run
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
 TRANSFER = {
-    "attempts": (1, 100), "bytes": (1, 1 << 40), "timeout_seconds": (1, 86400), "stall_seconds": (1, 3600), "retries": (0, 10), "streams": (1, 64),
-    "start_at": (0, 1 << 40), "hosts_at_once": (1, 1 << 20), "alone_bytes_per_second": (0, 1 << 60),
+    "attempts": (1, 100), "bytes": (1, 1 << 40), "timeout_seconds": (1, 86400), "stall_seconds": (1, 3600), "retries": (0, 10),
+    "streams": (1, 64), "start_at": (0, 1 << 40), "hosts_at_once": (1, 1 << 20), "alone_bytes_per_second": (0, 1 << 60),
 }
 REQUESTS = {
     "requests": (1, 1000000), "duration_seconds": (0.1, 3600), "warm_up": (0, 10000), "payload_bytes": (0, 64 << 20),

@@ -339,7 +339,8 @@ def test_a_moment_that_is_past_is_told():
 
 
 def own_addresses():
-    return ["127.0.0.1", *[entry["address"] for entry in link_netlink.addresses() if entry["scope"] == "global" and ":" not in entry["address"]][:2]]
+    found = [entry["address"] for entry in link_netlink.addresses() if entry["scope"] == "global" and ":" not in entry["address"]]
+    return ["127.0.0.1", *found[:2]]
 
 
 @pytest.mark.parametrize("known", [True, False])

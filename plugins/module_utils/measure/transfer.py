@@ -61,8 +61,8 @@ def plan(options):
     moved = attempts * (1 + retries) * place.most
     seconds = attempts * limit + SPARE_SECONDS + _start_wait(options) + (int(place.most / SUM_BYTES_PER_SECOND) if place.upload else 0)
     if seconds > LONGEST_SECONDS:
-        raise ValueError("the test could take %d s (%d attempts of up to %d s), at most %d are allowed: fewer attempts, or less timeout_seconds"
-                         % (seconds, attempts, limit, LONGEST_SECONDS))
+        raise ValueError("the test could take %d s (%d attempts of up to %d s), at most %d are allowed: fewer attempts, or less "
+                         "timeout_seconds" % (seconds, attempts, limit, LONGEST_SECONDS))
     words = ("sends %s in each attempt, attempts: %d of at most %d s" if place.upload
              else "receives up to %s in each attempt, attempts: %d of at most %d s")
     notes = [words % (bytes_text(place.most), attempts, limit)]
