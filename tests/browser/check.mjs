@@ -34,7 +34,7 @@ async function accessibility(browser, dark, mobile) {
   said.requests.filter((request) => request.split("#")[0] !== url).forEach((request) => wrong.push("request: " + request));
   const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   must(over <= 0, `the page is ${over} px wider than the ${mobile ? "phone" : "screen"}`);
-  const split = await page.evaluate(() => [...document.querySelectorAll(".plain td.num")].filter((cell) => {
+  const split = await page.evaluate(() => [...document.querySelectorAll(".figures td.num")].filter((cell) => {
     const range = document.createRange();
     range.selectNodeContents(cell);
     return !/\s/.test(cell.textContent.trim()) && new Set([...range.getClientRects()].map((box) => box.top)).size > 1;

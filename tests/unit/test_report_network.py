@@ -481,7 +481,7 @@ def test_what_the_minutes_allowed_are_for_is_named(form, words):
 
 def test_the_head_of_a_column_of_numbers_stands_over_them():
     html = fragment(samples.page()[0])
-    table = re.search(r'<table class="plain">.*?</table>', html, re.S)[0]
+    table = re.search(r'<table class="plain figures">.*?</table>', html, re.S)[0]
     heads = re.findall(r"<th (class=\"num\" )?scope=\"col\">(.*?)</th>", table)
     assert [name for mark, name in heads if not mark] == ["Load", "Failed"]
 

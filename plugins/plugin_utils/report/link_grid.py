@@ -115,6 +115,8 @@ def table(view, title, heads, rows, is_open=False):
                 )
         body += "</tr>"
     return (
-        f'<details class="fold"{" open" if is_open else ""}><summary>{for_html(title)}</summary><div class="wide"><table class="plain">'
+        f'<details class="fold"{" open" if is_open else ""}><summary>{for_html(title)}</summary>'
+        # Wider than a phone: the keyboard scrolls it too.
+        '<div class="wide" tabindex="0"><table class="plain figures">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>"
     )
