@@ -92,7 +92,7 @@ class Crowd:
             self.now -= 1
 
 
-@pytest.mark.parametrize("more", [{}, {"keep_alive": False}, {"arrival_rate_per_second": 500.0}])
+@pytest.mark.parametrize("more", [{}, {"keep_alive": False}, {"arrival_rate_per_second": 5000.0}])
 def test_no_more_requests_are_under_way_than_were_asked_for(more):
     crowd = Crowd()
 
