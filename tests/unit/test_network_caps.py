@@ -103,7 +103,8 @@ def test_no_more_requests_are_under_way_than_were_asked_for(more):
 
     with scripted(lambda _number: answer) as server:
         made = load(server.url, concurrency=[3, 7], requests=70, **more)
-    assert crowd.most == 7 and [step["requests"] for step in made["steps"]] == [70, 70] and len(server.seen) == 140
+    # A busy machine may never have all seven under way.
+    assert 3 < crowd.most <= 7 and [step["requests"] for step in made["steps"]] == [70, 70] and len(server.seen) == 140
     if not more:
         # Each step makes its own.
         assert server.connections == 3 + 7
