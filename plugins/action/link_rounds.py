@@ -27,6 +27,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     link_store,
     measuring,
     measuring_end,
+    option_sizes,
     run_directory,
     run_pointer,
 )
@@ -56,6 +57,9 @@ class ActionModule(MeasuringAction):
         output_dir = begun["output_dir"] if begun else ansible_edge.output_dir(self._templar, self._loader, task_vars)
         step = arguments.get("step")
         if step == "look":
+            lost = option_sizes.lost_unit(task_vars)
+            if lost:
+                raise ValueError(lost)
             self._end_earlier(output_dir, ansible_edge.plain(task_vars["inventory_hostname"]), task_vars)
             return self._look(arguments, task_vars)
         if step == "plan":

@@ -115,6 +115,17 @@ def test_ctrl_c_ends_the_test_and_says_what_is_left_where_and_until_when(session
     assert len(host._interrupted_step(session, other, {}).splitlines()) == 1
 
 
+def test_a_number_that_lost_its_unit_is_refused_before_a_host_is_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(action.run_pointer, "current", lambda process: {"output_dir": str(tmp_path)})
+    host = Host()
+    host._task.args = {"step": "look"}
+    monkeypatch.setattr(host, "language", lambda task_vars: "en")
+    monkeypatch.setattr(action.ansible_edge, "process_tmp", lambda: str(tmp_path))
+    with pytest.raises(ValueError, match="measure_network_link_seconds: -e ends a value at its first space"):
+        host.answer({"inventory_hostname": "gpu01", "measure_network_link_seconds": "10", "_raw_params": "s"})
+    assert host.asked == []
+
+
 def test_what_is_left_are_hosts_where_nobody_is_at_work(session, client):
     number, other = session.data["rounds"][0][0]["n"], next(name for name in NAMES if name != client)
     session.note("server", number, {"port": 5207, "until": "2026-11-30 12:05 UTC"})
