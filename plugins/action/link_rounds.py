@@ -31,7 +31,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     run_directory,
     run_pointer,
 )
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import END_SECONDS, POLL_SECONDS, MeasuringAction
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import END_SECONDS, FORM, POLL_SECONDS, MeasuringAction
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table import clean
 
 REGISTERED = "measure_network_link_place"
@@ -60,6 +60,7 @@ class ActionModule(MeasuringAction):
             lost = option_sizes.lost_unit(task_vars)
             if lost:
                 raise ValueError(lost)
+            collecting.checked_form(*ansible_edge.template_each(self._templar, task_vars, [FORM]))
             self._end_earlier(output_dir, ansible_edge.plain(task_vars["inventory_hostname"]), task_vars)
             return self._look(arguments, task_vars)
         if step == "plan":
@@ -166,7 +167,7 @@ class ActionModule(MeasuringAction):
             asked["iperf3"] = arguments["iperf3"]
         answer = self._execute_module(module_name="trainops.gpu_audit.link_server", module_args=asked, task_vars=task_vars)
         if answer.get("failed"):
-            return dict(self._failed(collecting.failure(answer)[1]), kind=answer.get("kind"))
+            return dict(self._refused(collecting.failure(answer)[1]), kind=answer.get("kind"))
         others = answer.get("sessions")
         if others and isinstance(others, list):
             words = "another test of links (%s) runs on this host: wait until it has ended, or end it with: %s" % (

@@ -323,6 +323,18 @@ def workload_form(given):
     return form, {"gpu_audit_workload": "; ".join(told)} if told else {}
 
 
+def checked_form(values, problems):
+    """The workload form among templated variables, as `workload_form` gives it. ValueError in the audit's words for a wrong one.
+
+    `problems`: {variable: message} of what didn't template.
+    """
+    problems = problems or shape_problems(values)
+    form, wrong = workload_form(values.get("gpu_audit_workload"))
+    for variable, message in (problems or wrong).items():
+        raise ValueError("%s: %s" % (variable, message))
+    return form
+
+
 def storage_paths(form):
     """[{"path", "purpose"}] of the (normalised) workload form, for the storage facts."""
     if not form:

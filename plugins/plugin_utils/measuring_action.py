@@ -24,6 +24,7 @@ from . import (
     measuring,
     measuring_end,
     measuring_texts,
+    option_names,
     option_sizes,
     run_directory,
     run_pointer,
@@ -39,6 +40,7 @@ POLL_SECONDS = 60
 # For telling a host after Ctrl-C that it is to end a test.
 END_SECONDS = 20
 GRACE_VARIABLE = "gpu_audit_measurement_grace_seconds"
+FORM = "gpu_audit_workload"
 # When a job that says nothing is looked for on its host, first and then again.
 LOOK_SECONDS = (10, 30)
 
@@ -52,6 +54,8 @@ class MeasuringAction(EdgeAction):
     # Options that may be text such as "150 KB", as in the workload form, with the least that can be meant: the module gets bytes.
     SIZES = {}
     _spoken = "en"
+    # The workload form, sizes and numbers as such; it is no part of the task's arguments.
+    _form = {}
 
     _requires_connection = True
 
@@ -64,6 +68,8 @@ class MeasuringAction(EdgeAction):
         lost = option_sizes.lost_unit(task_vars)
         if lost:
             raise ValueError(lost)
+        # An audit refuses a wrong form; a test that went by it would have gone to a server in vain.
+        self._form = collecting.checked_form(*ansible_edge.template_each(self._templar, task_vars, [FORM]))
         self._size_options()
         arguments = ansible_edge.plain(dict(self._task.args))
         target = measuring.target_of(arguments)
@@ -75,7 +81,7 @@ class MeasuringAction(EdgeAction):
         planned = self._planned(task_vars)
         if planned.get("failed") or planned.get("skipped"):
             # A refusal says nothing about the machine: it is told, and no measurement.
-            return self._failed(collecting.failure(planned)[1])
+            return self._refused(collecting.failure(planned)[1])
         plan = measuring.plan_of(planned)
         self._say(measuring.announcement(name, self.MODULE, target, plan, self._spoken))
         if self._task.check_mode:
@@ -348,6 +354,19 @@ class MeasuringAction(EdgeAction):
     def _failed(self, error):
         """The file keeps the English: it may be judged in either language."""
         return {"failed": True, "msg": complaints.say(error, self._spoken)}
+
+    def _refused(self, error):
+        """A failure of which no measurement is kept, in the names that whoever set the options knows."""
+        return {"failed": True, "msg": self._named(complaints.say(error, self._spoken))}
+
+    def failure(self, error, task_vars):
+        """EdgeAction's, in the names that whoever set the options knows."""
+        failed = super().failure(error, task_vars)
+        return dict(failed, msg=self._named(failed["msg"]))
+
+    def _named(self, sentence):
+        direction = ansible_edge.plain(self._task.args.get("direction"))
+        return option_names.said(sentence, option_names.variables(ansible_edge.own_role(self._task), self.MODULE, direction))
 
     def _text(self, key, **params):
         return measuring_texts.text(self._spoken, key, **params)

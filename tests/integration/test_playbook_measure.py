@@ -250,6 +250,8 @@ def test_the_playbook_without_anything_to_measure_says_what_to_set(site):
     ({"measure_storage_path": "{{ data_dir }}"}, "'data_dir' is undefined"),
     ({"measure_storage_path": "/data", "probe_workload_argv": "{{ train_cmd }}"}, "'train_cmd' is undefined"),
     ({"measure_storage_path": "/data", "gpu_audit_workload": [1]}, "gpu_audit_workload is no mapping"),
+    ({"measure_storage_path": "/data", "gpu_audit_workload": {"batch_size": "two"}}, "gpu_audit_workload: batch_size must be a whole number"),
+    ({"measure_storage_path": "/data", "gpu_audit_workload": {"batchsize": 2}}, "batchsize is no field of the form (did you mean"),
     ({"probe_workload_argv": 5}, "probe_workload_argv is no list of words"), ({"probe_workload_argv": 0}, "probe_workload_argv is no list of words"),
     ({"probe_workload_argv": ["true"], "probe_workload_environment": "TOKEN=hunter2"}, "probe_workload_environment is no mapping")])
 def test_a_setting_that_cannot_be_meant_so_ends_the_play_before_anything_is_measured(site, variables, said):

@@ -77,6 +77,20 @@ def test_what_the_progress_line_says_of_gpus():
     assert len(collecting.gpu_summary({"gpu": {"state": "ok", "gpus": [{"name": "x" * 9999}]}})["gpu_name"]) < 120
 
 
+@pytest.mark.parametrize("form, said", [
+    ({"latency_seconds": "2 ms", "concurrency": "20 users"}, "concurrency must be a whole number that is not negative, not '20 users'; latency_seconds"),
+    ({"latency": 2}, "latency is no field of the form"),
+    ("inference", "must be a mapping"),
+])
+def test_a_wrong_form_is_refused_before_a_measurement_in_the_words_of_the_audit(form, said):
+    with pytest.raises(ValueError, match="^gpu_audit_workload: .*" + said):
+        collecting.checked_form({"gpu_audit_workload": form}, {})
+    with pytest.raises(ValueError, match="gpu_audit_workload: 'x' is undefined"):
+        collecting.checked_form({}, {"gpu_audit_workload": "'x' is undefined"})
+    assert collecting.checked_form({}, {}) == {} == collecting.checked_form({"gpu_audit_workload": None}, {})
+    assert collecting.checked_form({"gpu_audit_workload": {"input_sample_bytes": "1 KiB"}}, {}) == {"input_sample_bytes": 1024}
+
+
 @pytest.mark.parametrize("values, variable, said", [
     ({"gpu_audit_policy": ["a"]}, "gpu_audit_policy", "name of a policy"),
     ({"gpu_audit_workload": "training"}, "gpu_audit_workload", "mapping"),
