@@ -224,8 +224,9 @@ measurement:
       sample: 110000000
     time_to_first_byte_seconds:
       description:
-        - The median attempt's. Of a download from its request to the first byte of the body, of an upload from the last byte that the other
-          side's kernel confirmed to the server's answer.
+        - The median attempt's, a round trip and what the server takes. Of a download from its request to the first byte of the body, of an
+          upload from the moment at which its last byte left this host's kernel (seen to about 1 ms) to the first byte of the answer; null
+          where the kernel doesn't tell that moment.
       type: float
       returned: always
       sample: 0.021

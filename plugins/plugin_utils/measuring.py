@@ -19,7 +19,7 @@ from ..module_utils.measure.http_errors import endpoint
 from . import complaints, measurement_store, run_directory, secret_options
 from .measurement_store import MEASUREMENT_SCHEMA
 from .measuring_texts import figure, text, word
-from .numbers import format_value
+from .numbers import format_short_duration, format_value
 
 PENDING_SCHEMA = "trainops.gpu_audit/pending/1"
 # How long a host may be out of reach while its job should be running, beyond the time the job may take.
@@ -228,6 +228,8 @@ def _told(key, value, language):
     if value is True:
         return name
     value = complaints.say(word(key, value, language), language) if isinstance(value, str) else value
+    if ending == "_seconds" and isinstance(value, (int, float)):
+        value = format_short_duration(value, language)
     return text(language, "figure", name=name, value=format_value(value, units.get(ending, ""), language))
 
 

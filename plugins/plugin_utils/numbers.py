@@ -111,6 +111,13 @@ def format_duration(seconds, language="en"):
     return ("-" if seconds < 0 else "") + " ".join(parts)
 
 
+def format_short_duration(seconds, language="en"):
+    """Seconds of an answer: three figures in milliseconds below one second, else as format_duration() says them."""
+    if not 0 <= seconds < 0.9995:
+        return format_duration(seconds, language)
+    return "%g %s" % (float("%.3g" % (seconds * 1000)), "毫秒" if language == "zh" else "ms")
+
+
 def format_value(value, unit="", language="en"):
     """`value` in its unit for people; None -> "-", words and lists as they are. Never raises on a JSON value."""
     if value is None:

@@ -61,10 +61,10 @@ def test_what_is_said(english, chinese):
 
 
 def test_the_line_of_a_transfer():
-    summary = {"direction": "upload", "bytes_per_second": 3 << 29, "peak_bytes_per_second": 1 << 31, "time_to_first_byte_seconds": 0.25,
+    summary = {"direction": "upload", "bytes_per_second": 3 << 29, "peak_bytes_per_second": 1 << 31, "time_to_first_byte_seconds": 0.0028,
                "attempts_failed": 1, "retries_count": 2, "limited_by": "seconds", "notes": ["redirected to http://h/"]}
     assert measuring.told(summary) == (
-        "direction upload, average 1.50 GiB/s, peak 2.00 GiB/s, time to first byte 0.25 s, attempts failed 1, retries count 2, "
+        "direction upload, average 1.50 GiB/s, peak 2.00 GiB/s, time to first byte 2.8 ms, attempts failed 1, retries count 2, "
         "limited by seconds, notes redirected to http://h/")
     assert measuring.told(summary, "zh") == (
-        "方向 上传，平均 1.50 GiB/s，峰值 2.00 GiB/s，首字节时间 0.25 s，失败次数 1，重试次数 2，受限于 时间上限，备注 被重定向到 http://h/")
+        "方向 上传，平均 1.50 GiB/s，峰值 2.00 GiB/s，首字节时间 2.8 毫秒，失败次数 1，重试次数 2，受限于 时间上限，备注 被重定向到 http://h/")

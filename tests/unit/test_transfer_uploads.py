@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 
 import pytest
 import transfer_servers as servers
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer, transfer_attempt
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer, transfer_attempt, transfer_stream
 from transfer_runs import counted, kinds, run
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
@@ -220,3 +221,56 @@ def test_an_error_of_s3_is_told_by_its_code():
         result = run(server.url + "k?X-Amz-Signature=abc", "upload", overwrite=True)
     assert result["storage"] == "s3" and result["attempts"][0]["error"]["message"] == "HTTP 403 Forbidden (SignatureDoesNotMatch)"
     assert "secret" not in json.dumps(result)
+
+
+# ------------------------------------------------------------------ time to the first byte
+
+
+def test_the_first_byte_of_an_upload_s_answer_is_counted_from_the_moment_at_which_the_last_byte_left():
+    # The answer comes with the last confirmation: no time has passed since that.
+    with servers.Server(servers.takes()) as server:
+        result = run(server.url, "upload", attempts=3)
+    firsts = [attempt["time_to_first_byte_seconds"] for attempt in result["attempts"]]
+    assert all(0 < first <= attempt["seconds"] for first, attempt in zip(firsts, result["attempts"])), firsts
+
+
+class Looks:
+    """What a sender sees at each look, a second apart: bytes unsent, and the answer after the last."""
+
+    def __init__(self, monkeypatch, *unsent):
+        self.unsent, self.now = list(unsent), 100.0
+        monkeypatch.setattr(transfer_stream, "unsent", lambda _sock: self.unsent[0])
+        monkeypatch.setattr(transfer_stream, "unacknowledged", lambda _sock: 0)
+        monkeypatch.setattr(transfer_stream.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(transfer_stream.select, "poll", lambda: self)
+        self.deadline = self.stall_seconds = None
+
+    def register(self, _number, _events):
+        pass
+
+    def fileno(self):
+        return 3
+
+    def poll(self, _milliseconds):
+        self.now += 1.0
+        self.unsent.pop(0)
+        return [(3, 1)] if not self.unsent else []
+
+
+@pytest.mark.parametrize("unsent, seconds", [
+    # Sent at 100, looked at 100, 101, ...; the answer comes a second after the last look.
+    ((0,), 1.0), ((0, 0, 0), 3.0), ((9, 5, 0, 0), 3.0), ((9, 9), 1.0), ((None, None), None)])
+def test_how_long_after_the_last_look_that_saw_bytes_unsent_the_answer_came(monkeypatch, unsent, seconds):
+    looks = Looks(monkeypatch, *unsent)
+    looks.deadline = 1000.0
+    sender = transfer_stream.Sender(looks, b"x", 10, transfer_stream.Moved(), False)
+    sender.sent = sender.counted = 10
+    sender.leaving_at = looks.now
+    sender.await_answer()
+    assert sender.first_byte_seconds() == seconds
+
+
+def test_unsent_bytes_are_known_of_a_connection_and_of_nothing_else():
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    with ours, theirs, socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as there:
+        assert transfer_stream.unsent(there) == 0 and transfer_stream.unsent(ours) is None

@@ -287,11 +287,10 @@ class Try(object):
             raise _refusal(response, part.aim, "PUT")
         if early:
             raise broken or Failure("protocol", "HTTP %d before all had been sent" % response.status, response.status)
-        answered = time.monotonic()
         body = response.read(ERROR_BODY_BYTES)
         # What TLS adds may hide the last bytes from the count; the server has confirmed them all.
         self.moved.add(total - sender.counted)
-        waited = answered - (sender.ended_at or answered)
+        waited = sender.first_byte_seconds()
         with self._lock:
-            self.first_byte_seconds = max(self.first_byte_seconds or 0.0, waited)
+            self.first_byte_seconds = self.first_byte_seconds if waited is None else max(self.first_byte_seconds or 0.0, waited)
         self.answers[number] = Answer(response.status, response.headers, body, part.aim)

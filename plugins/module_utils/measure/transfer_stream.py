@@ -21,6 +21,10 @@ _SEND_BYTES = {False: 256 << 10, True: 64 << 10}
 _BUFFER_BYTES = 256 << 10
 _BUFFERS = 16
 _LOOK_SECONDS = 0.01
+# How closely the moment is looked for at which the last byte leaves the host.
+_LEAVING_LOOK_SECONDS = 0.001
+# linux/sockios.h: bytes that the kernel hasn't sent yet. TIOCOUTQ counts those too that were sent and aren't confirmed.
+_SIOCOUTQNSD = 0x894B
 
 
 class Moved(object):
@@ -193,12 +197,22 @@ def _body_failure(error):
 # -------------------------------------------------------------------- sending
 
 
+def _queued(sock, request):
+    """Bytes in the kernel's queue of a socket; null where that can't be asked."""
+    try:
+        return struct.unpack("i", fcntl.ioctl(sock.fileno(), request, b"\0" * 4))[0]
+    except (OSError, ValueError):
+        return None
+
+
 def unacknowledged(sock):
     """Bytes that the kernel holds and the other side hasn't confirmed (SIOCOUTQ, tcp(7)); 0 where that can't be asked."""
-    try:
-        return struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]
-    except (OSError, ValueError):
-        return 0
+    return _queued(sock, termios.TIOCOUTQ) or 0
+
+
+def unsent(sock):
+    """Bytes that the kernel holds and hasn't sent; null where that can't be asked."""
+    return _queued(sock, _SIOCOUTQNSD)
 
 
 class Sender(object):
@@ -207,16 +221,14 @@ class Sender(object):
     def __init__(self, timed, data, total, moved, encrypted):
         self.timed, self.data, self.total, self.moved, self.encrypted = timed, memoryview(data), total, moved, encrypted
         self.sent = self.counted = 0
-        # When the last byte was confirmed, as far as that can be seen.
-        self.ended_at = None
+        # The last moment at which bytes were known to be on this host yet (null: that can't be seen), and that of the answer's first byte.
+        self.leaving_at = self.answered_at = None
 
     def count(self):
         confirmed = max(self.counted, self.sent - unacknowledged(self.timed))
         if confirmed > self.counted:
             self.moved.add(confirmed - self.counted)
             self.counted = confirmed
-            if confirmed == self.total:
-                self.ended_at = time.monotonic()
 
     def send(self):
         """Sends all of it. -> whether the server began to answer before that; Failure, OSError."""
@@ -228,6 +240,7 @@ class Sender(object):
             if not self.encrypted and self._answered(poll):
                 return True
             at = self.sent % size
+            self.leaving_at = time.monotonic()
             self.sent += self.timed.send(self.data[at:min(at + _SEND_BYTES[self.encrypted], size, at + self.total - self.sent)])
             self.count()
         return False
@@ -248,7 +261,7 @@ class Sender(object):
         """Waits until something of the answer is there, counting what is confirmed meanwhile; Failure where nothing moves any more."""
         poll, moved_at = select.poll(), time.monotonic()
         poll.register(self.timed.fileno(), select.POLLIN)
-        while not poll.poll(_LOOK_SECONDS * 1000):
+        while not poll.poll((_LEAVING_LOOK_SECONDS if self._is_leaving() else _LOOK_SECONDS) * 1000):
             before = self.counted
             self.count()
             now = time.monotonic()
@@ -258,3 +271,17 @@ class Sender(object):
                 raise Failure("timeout", "no answer in time")
             if self.counted < self.sent and self.timed.stall_seconds and now - moved_at >= self.timed.stall_seconds:
                 raise Failure("stalled", "no byte for %g s" % self.timed.stall_seconds)
+        self.answered_at = time.monotonic()
+
+    def _is_leaving(self):
+        """Whether a part of what was sent is on this host yet."""
+        left = unsent(self.timed)
+        if left is None:
+            self.leaving_at = None
+        elif left:
+            self.leaving_at = time.monotonic()
+        return bool(left)
+
+    def first_byte_seconds(self):
+        """Seconds from the last byte's leaving to the answer's first: a round trip and what the server takes; null where nobody saw it leave."""
+        return None if self.leaving_at is None or self.answered_at is None else self.answered_at - self.leaving_at

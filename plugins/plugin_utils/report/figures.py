@@ -11,11 +11,7 @@ from .clean import display, is_number
 
 def short_time(seconds, language):
     """Seconds of an answer: three figures in milliseconds below one second; None is a dash."""
-    if seconds is None:
-        return "–"
-    if seconds >= 0.9995:
-        return numbers.format_duration(seconds, language)
-    return f"{float(f'{seconds * 1000:.3g}'):g} {'毫秒' if language == 'zh' else 'ms'}"
+    return "–" if seconds is None else numbers.format_short_duration(seconds, language)
 
 
 def human(value, unit, language):
