@@ -365,6 +365,9 @@ class MeasuringAction(EdgeAction):
         return dict(failed, msg=self._named(failed["msg"]))
 
     def _named(self, sentence):
+        if sentence.startswith(FORM):
+            # Fields of the form have names of their own, which may be those of options.
+            return sentence
         direction = ansible_edge.plain(self._task.args.get("direction"))
         return option_names.said(sentence, option_names.variables(ansible_edge.own_role(self._task), self.MODULE, direction))
 
