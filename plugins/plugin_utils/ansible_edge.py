@@ -99,6 +99,13 @@ def said(problem, language, limit):
     return clean(say(problem, language), limit)
 
 
+def own_role(task):
+    """The name of the role of this collection that a task belongs to, such as "measure_network"; None for any other task."""
+    role = getattr(task, "_role", None)
+    collection, _dot, name = role.get_name().rpartition(".") if role else ("", "", "")
+    return name if collection == "trainops.gpu_audit" else None
+
+
 def extra_vars(loader):
     """The variables given with -e: the ones that hold for every host and that no host can override."""
     return load_extra_vars(loader)
