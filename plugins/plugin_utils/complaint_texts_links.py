@@ -58,8 +58,8 @@ TABLE = (
     ("a link test needs two hosts or more that can be tested; there is only {host}", "链路测试至少需要两台可测的主机；目前只有 {host}"),
     ("a link test needs two hosts or more that can be tested; there are none", "链路测试至少需要两台可测的主机；目前一台也没有"),
     ("{mode} is no way to pair hosts; there are {names}", "{mode} 不是主机配对方式；可用 {names}"),
-    ("port range: {text} is none; give two ports from 1024 to 65535, such as 5201-5300",
-     "端口范围：{text} 无效；请给出 1024 到 65535 之间的两个端口，例如 5201-5300"),
+    ("port range: {text} is no range of ports; give two from 1024 to 65535, such as 5201-5300",
+     "port range：{text} 不是有效的端口范围；请给出 1024 到 65535 之间的两个端口，例如 5201-5300"),
     ("{address} is no IP address", "{address} 不是 IP 地址"),
     # --- iperf3
     (

@@ -189,7 +189,7 @@ def ports(text):
     found = re.match(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?$", str(text))
     first, last = (int(found.group(1)), int(found.group(2) or found.group(1))) if found else (0, 0)
     if not 1024 <= first <= last <= 65535:
-        raise ValueError("port range: %r is none; give two ports from 1024 to 65535, such as 5201-5300" % (text,))
+        raise ValueError("port range: %r is no range of ports; give two from 1024 to 65535, such as 5201-5300" % (text,))
     return list(range(first, last + 1))
 
 
