@@ -130,7 +130,7 @@ class CallbackModule(CallbackBase):
         elif action == JUDGE:
             self._judged = True
         elif action in ("debug", "ansible.builtin.debug") or (data.get("_ansible_verbose_always") and action != GATE):
-            self._say("%s: %s" % (_host(result), self._dump_results(data)))
+            self._say(progress_lines.spoken(_host(result), data.get("msg")) or "%s: %s" % (_host(result), self._dump_results(data)))
         self._warnings(data)
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
@@ -146,7 +146,7 @@ class CallbackModule(CallbackBase):
             if action == RENDER and isinstance(data.get("table"), list):
                 self._table = data["table"]
             kind = "warn" if ignore_errors else "bad"
-            self._say(progress_lines.other("failed", _host(result), task.get_name(), data, ignore_errors, self._language), kind)
+            self._say(progress_lines.other("failed", _host(result), _told_name(task), data, ignore_errors, self._language), kind)
         self._warnings(data)
 
     def v2_runner_on_unreachable(self, result):
@@ -156,11 +156,11 @@ class CallbackModule(CallbackBase):
             self._lost[_host(result)] = {"unreachable": True, "msg": data.get("msg")}
             self._host_line(result, data, "unreachable")
         else:
-            self._say(progress_lines.other("unreachable", _host(result), task.get_name(), data, False, self._language), "lost")
+            self._say(progress_lines.other("unreachable", _host(result), _told_name(task), data, False, self._language), "lost")
 
     def v2_runner_item_on_failed(self, result):
         """A failed item of a user's own loop."""
-        self._say(progress_lines.other("failed", _host(result), _task(result).get_name(), _data(result), False, self._language), "bad")
+        self._say(progress_lines.other("failed", _host(result), _told_name(_task(result)), _data(result), False, self._language), "bad")
 
     def v2_playbook_on_no_hosts_matched(self):
         """Nothing to do is worth a line."""
@@ -264,6 +264,13 @@ def _host(result):
 
 def _action(task):
     return getattr(task, "resolved_action", None) or task.action
+
+
+def _told_name(task):
+    """A task's name where its message needs one; None for those of ours that fail with a sentence of their own."""
+    action = _action(task)
+    sentence = ansible_edge.own_role(task) and action.rpartition(".")[2] in ("assert", "fail", "validate_argument_spec")
+    return None if sentence or action.startswith("trainops.gpu_audit.") else task.get_name()
 
 
 def _names_of(play):

@@ -45,7 +45,15 @@ def progress_bar(done, total, seconds, columns, language):
     return "[%s%s]%s" % ("#" * filled, "-" * (room - filled), tail)
 
 
+def spoken(host, msg):
+    """What a task has to say of a host, its own line breaks kept; None where it says anything but text."""
+    if not isinstance(msg, str):
+        return None
+    return "\n".join("%s: %s" % (clean(host, 80), clean(line, 4000)) for line in msg.strip().splitlines() or [""])
+
+
 def other(what, host, task, data, ignored, language):
-    """A failure of a task that isn't the audit's own."""
+    """A failure of a task that isn't the audit's own; `task` is its name, None for one whose message says all."""
     how = verdict_table.text(language, what) + (verdict_table.text(language, "ignored") if ignored else "")
-    return "%s  %s: %s: %s" % (clean(host, 80), how, clean(task, 100), message(data))
+    colon = "：" if language == "zh" else ": "
+    return "%s  %s" % (clean(host, 80), colon.join([how, *([clean(task, 100)] if task else []), message(data)]))

@@ -104,6 +104,19 @@ def test_progress_lines():
     assert progress_lines.host_line("n3", "collected", none, 1, 4, "en")[1] == "warn"
 
 
+@pytest.mark.parametrize("language, task, line", [
+    ("en", "Break", "a  failed (ignored): Break: this is why"), ("en", None, "a  failed (ignored): this is why"),
+    ("zh", None, "a  失败（已忽略）：this is why"),
+])
+def test_a_failure_has_its_task_s_name_where_the_message_needs_it(language, task, line):
+    assert progress_lines.other("failed", "a", task, {"msg": "this is why"}, True, language) == line
+
+
+def test_what_a_task_says_is_text_with_its_own_lines():
+    assert progress_lines.spoken("a", "one\x1b[1m\n  two  words\n") == "a: one[1m\na: two words"
+    assert progress_lines.spoken("a", ["one"]) is None and progress_lines.spoken("a", None) is None
+
+
 @pytest.mark.parametrize("columns", [10, 40, 200])
 def test_the_bar_fits_and_counts(columns):
     line = progress_lines.progress_bar({"a": "collected", "b": "error", "c": "unreachable"}, 6, 12.7, columns, "en")
