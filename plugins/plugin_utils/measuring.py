@@ -19,6 +19,7 @@ from ..module_utils.measure.http_errors import endpoint
 from . import complaints, measurement_store, run_directory, secret_options
 from .measurement_store import MEASUREMENT_SCHEMA
 from .measuring_texts import figure, text, word
+from .measuring_texts import target as shown_target
 from .numbers import format_short_duration, format_value
 
 PENDING_SCHEMA = "trainops.gpu_audit/pending/1"
@@ -131,7 +132,8 @@ def announcement(name, module, target, plan, language="en"):
             said.append(text(language, key, size=format_value(int(plan[key]), "bytes", language)))
     parts = [text(language, "comma").join(said)] + [complaints.say(note, language) for note in plan["says"]]
     key = "line" if not target else "line_in" if target.startswith("/") else "line_of"
-    return text(language, key, host=name, module=module, target=target, said=text(language, "semicolon").join(parts))
+    shown = shown_target(target, language) if target else target
+    return text(language, key, host=name, module=module, target=shown, said=text(language, "semicolon").join(parts))
 
 
 def duration(seconds, language="en"):

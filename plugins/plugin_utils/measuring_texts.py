@@ -78,6 +78,13 @@ def text(language, key, **params):
     return sentence(TABLE[key], language, params)
 
 
+def target(value, language):
+    """What was measured, as `measuring.target_of` names it, for people: in Chinese "http://nas/x 上传" for "http://nas/x (upload)"."""
+    where, bracket, direction = value.rpartition(" (")
+    said = WORDS["direction"].get(direction.rstrip(")")) if bracket and language == "zh" else None
+    return "%s %s" % (where, said) if said else value
+
+
 def figure(name, language):
     """The name of a figure."""
     return (FIGURES if language == "zh" else _ENGLISH).get(name, name)

@@ -137,7 +137,7 @@ def format_value(value, unit="", language="en"):
         return format_fraction(value)
     if unit == "ratio":
         return (_small(value) if 0 < value < 0.005 else format_number(value)) + UNITS["ratio"]
-    suffix = UNITS.get(unit) or ""
+    suffix = "秒" if unit == "seconds" and language == "zh" else UNITS.get(unit) or ""
     return format_number(value) + (" " + suffix if suffix else "")
 
 

@@ -100,6 +100,8 @@ def test_what_a_job_says_it_will_do_is_announced_in_chinese():
     line = measuring.announcement("gpu-01", "storage_benchmark", "/data", plan, "zh")
     assert line == "gpu-01：storage_benchmark（/data）：最多 90 秒，最多读取 1.00 GiB；30 次迭代后结束；a tool's own words"
     assert measuring.announcement("gpu-01", "workload_probe", "python3", plan, "en").startswith("gpu-01: workload_probe of python3: at most 90 s")
+    for language, shown in (("zh", "gpu-01：transfer_benchmark（http://nas/x 上传）：最多"), ("en", "gpu-01: transfer_benchmark of http://nas/x (upload): ")):
+        assert measuring.announcement("gpu-01", "transfer_benchmark", "http://nas/x (upload)", plan, language).startswith(shown)
 
 
 def test_a_job_is_looked_for_by_the_name_that_its_process_carries(tmp_path):

@@ -102,6 +102,8 @@ def test_bytes(value, text):
         (3e-9, "ratio", "zh", "< 0.0001×"),
         (4, "cores", "en", "4"),
         (35, "celsius", "en", "35 °C"),
+        (300, "seconds", "en", "300 s"),
+        (0.25, "seconds", "zh", "0.25 秒"),
         (True, "bool", "en", "yes"),
         (False, "bool", "zh", "否"),
         (None, "count", "en", "-"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from .. import complaints, storage_jobs
+from ..measuring_texts import target as shown_target
 from ..metrics.measurements import command_of, newest_result, not_started, with_results
 from ..metrics.probe import used_gpus
 from . import measured_charts
@@ -188,7 +189,7 @@ def _card(view, host, probe, storage, besides):
     also = f'<p class="quiet">{for_html(besides, 900)}</p>' if besides else ""
     return (
         f'<section class="closing"><h4>{for_html(view.text("closing_title"))}</h4>{cells(record(view, host, probe, storage))}'
-        f'<p class="quiet">{taken(probe, storage)}</p>{also}{how}</section>'
+        f'<p class="quiet">{taken(view.language, probe, storage)}</p>{also}{how}</section>'
     )
 
 
@@ -227,11 +228,12 @@ def _moment(entry):
     return str(entry.get("finished") or "").replace("T", " ").replace("Z", " UTC")
 
 
-def taken(*measurements):
+def taken(language, *measurements):
     """What a record is made from, and when it was taken; None stands for one that there isn't."""
     said = []
     for entry in measurements:
         if entry is not None:
-            what = " ".join(str(part) for part in (entry.get("module"), entry.get("target")) if part)
+            where = shown_target(str(entry.get("target") or ""), language)
+            what = " ".join(str(part) for part in (entry.get("module"), where) if part)
             said.append(f"{for_html(what, 120)} <time>{for_html(_moment(entry), 40)}</time>")
     return " · ".join(said)

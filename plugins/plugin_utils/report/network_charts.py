@@ -28,7 +28,7 @@ def fragment(view, host, document, form=None):
     form = form if isinstance(form, dict) else {}
     html = (
         f'<section class="closing network"><h4>{for_html(view.text("net_title"))}</h4>{closing.cells(rows)}'
-        f'<p class="quiet">{closing.taken(*measured.sources())}</p></section>'
+        f'<p class="quiet">{closing.taken(view.language, *measured.sources())}</p></section>'
     )
     drawn = [
         _transfer(view, measured.upload, "upload", form),
