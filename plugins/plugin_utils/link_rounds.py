@@ -39,7 +39,7 @@ def mode_for(count, mode="auto"):
 
 
 def _circle(hosts, number):
-    """One round of the circle method; half of the pairs are turned round, so that no host is a server only."""
+    """One round of the circle method; half of the pairs are turned round, so that few hosts are a server only."""
     places = len(hosts) - 1 + len(hosts) % 2
     pairs = []
     # With an odd number of hosts the place that stays is the pause.

@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 
-from . import link_judging, link_losses, link_reading, measuring, run_directory
+from . import link_judging, link_losses, link_path, link_reading, measuring, run_directory
 
 SCHEMA = "trainops.gpu_audit/links/1"
 SUMMARY_SCHEMA = "trainops.gpu_audit/links-summary/1"
@@ -312,7 +312,7 @@ def _host_result(name, host, figure, pairs, after, count, data):
         line_rate_bits_per_second=host["line_rate_bits_per_second"], pairs=own,
         retransmits=sum(counted) if counted else None, rtt_seconds=link_losses.lower_median(entry["rtt_seconds"] for entry in own),
         jitter_seconds=link_losses.lower_median(each.get("jitter_seconds") for each in udp),
-        path_mtu_bytes=link_judging.upper_median(pair["path_mtu_bytes"] for pair in asked if pair.get("path_mtu_bytes")),
+        path_mtu_bytes=link_path.mtu(name, pairs),
         interface_mtu_bytes=host.get("mtu_bytes"), black_hole=2 * sum(holes) > len(holes) if holes else None,
         parallel=max((pair["parallel"] for pair in pairs if pair.get("parallel")), default=None),
         counters_growth=growth, pairs_failed=sum(1 for entry in own if entry["error"]), hosts=count, hosts_asked=len(data["hosts"]),
@@ -330,7 +330,8 @@ def _notes(name, figure, own, pairs):
     if failed:
         notes.append("%d of %d pairs failed" % (len(failed), len(own)))
     said = ["with %s: %s" % (pair["server"], note) for pair in pairs if pair["client"] == name for note in pair.get("notes") or []]
-    return (notes + failed + list(dict.fromkeys(said)))[:_MAX_NOTES]
+    no_mtu = link_path.unknown(name, pairs)
+    return (notes + failed + list(dict.fromkeys(said + ([no_mtu] if no_mtu else []))))[:_MAX_NOTES]
 
 
 def failure_of(result):

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, link_rounds, link_store, measurement_store, run_directory
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, link_path, link_rounds, link_store, measurement_store, run_directory
 
 FAST = 1.18e9
 NAMES = ["gpu1", "gpu2", "gpu3", "gpu4"]
@@ -166,6 +166,31 @@ def test_a_host_with_a_black_hole_and_not_its_partners(session):
     kept = session.finish()
     assert [kept[name][1]["result"]["black_hole"] for name in NAMES].count(True) == 1 and kept["gpu1"][1]["result"]["black_hole"]
     assert any("MTU black hole" in note for note in kept["gpu1"][1]["result"]["notes"])
+
+
+@pytest.mark.parametrize("change, value, why", [
+    ({}, 9000, None), ({"black_hole": True}, None, "the server of all its pairs"), ({"black_hole": None}, None, "the server of all its pairs"),
+])
+def test_a_host_that_only_served_has_a_path_mtu_or_the_reason(tmp_path, change, value, why):
+    hosts = {name: place(number + 1) for number, name in enumerate(NAMES[:3])}
+    session = link_store.begin(str(tmp_path), hosts, {}, [[("gpu1", "gpu2")], [("gpu1", "gpu3")], [("gpu2", "gpu3")]], "mesh", {})
+    for pairs in session.data["rounds"]:
+        for pair in pairs:
+            session.keep_pair(pair, {"measurement": result(**(change if pair["server"] == "gpu3" else {}))}, "2026-11-30T09:04:00Z")
+    found = {name: document["result"] for name, (_path, document) in session.finish().items()}
+    assert [found[name]["path_mtu_bytes"] for name in NAMES[:3]] == [9000, 9000, value]
+    said = [note for name in NAMES[:3] for note in found[name]["notes"] if "path MTU not found" in note]
+    assert len(said) == (1 if why else 0) and all(why in note and complaints.say(note, "zh") != note for note in said)
+
+
+@pytest.mark.parametrize("notes, error, why", [
+    ([], None, "nobody answered"), ([], {"kind": "refused", "message": "send: no way"}, "send: no way"),
+    (["path MTU to 192.0.2.2: Operation not permitted"], None, None),
+])
+def test_a_client_without_a_path_mtu_says_why(notes, error, why):
+    pair = dict(result(path_mtu_bytes=None, black_hole=None, notes=notes, error=error), client="gpu1", server="gpu2")
+    said = link_path.unknown("gpu1", [pair])
+    assert said is None if why is None else why in said
 
 
 def test_one_pair_by_itself_has_the_form_of_a_group():

@@ -83,7 +83,7 @@ def test_notes_of_a_host():
         + link._mtu_notes({"error": None, "black_hole": False, "path_mtu_bytes": 1500}, 9000, "192.0.2.11"),
     }
     notes = link_store.of_one_pair("gpu1", "192.0.2.11", place, pair)["notes"]
-    assert len(notes) == 4 and all(chinese(note) for note in notes)
+    assert len(notes) == 5 and all(chinese(note) for note in notes)
     assert link_judging.LARGEST_JUDGED_BITS_PER_SECOND == 100e9
 
 
