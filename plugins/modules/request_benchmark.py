@@ -195,7 +195,8 @@ measurement:
         - One entry for each step that was tried, by ascending C(concurrency).
         - C(requests) were ended, of C(requests_asked); C(samples) of them worked, and the latencies are theirs alone
           (C(latency_mean_seconds), C(latency_p50_seconds), C(latency_p95_seconds), C(latency_p99_seconds), C(latency_max_seconds); a
-          quantile is the smallest sample that so many samples don't exceed). C(errors) counts the others by kind (C(refused), C(timeout),
+          quantile is the smallest sample that so many samples don't exceed). C(latency_p95_at_least_seconds) is what the 95th percentile is
+          at least with so few samples, chance (1 %) aside; null where they are too few for that. C(errors) counts the others by kind (C(refused), C(timeout),
           C(reset), C(dns), C(tls), C(unreachable), C(http_4xx), C(http_5xx), C(short_body), C(protocol), C(proxy), C(local)),
           C(error_fraction) is their share.
         - C(requests_per_second) counts failed ones too, C(bytes_per_second) is of bodies both ways, C(seconds) lasts to the last answer.
@@ -212,8 +213,9 @@ measurement:
     warm_up_requests: {description: Requests before the first step., type: int, returned: always, sample: 10}
     knee_concurrency:
       description: >-
-        The highest concurrency that meets O(latency_slo_seconds), 0 where the lowest doesn't; null without it. Steps with fewer requests
-        than clients, or than 20, don't count; where all are such it is null.
+        The highest concurrency that meets O(latency_slo_seconds), 0 where not even one request at once does; null without it. Steps with
+        fewer requests than clients, or than 20, don't count; where all are such it is null, as where the lowest that counts is more than one
+        at once and misses it, and where a step that may have missed it by chance lies below one that meets it (a note says which).
       type: int
       returned: always
       sample: 50

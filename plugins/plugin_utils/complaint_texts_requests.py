@@ -60,6 +60,15 @@ TABLE = (
         "{steps} at once met the latency although a lower concurrency didn't: not counted",
         "并发 {steps} 满足延迟要求，但更低的并发并不满足：不予采信",
     ),
+    (
+        "{missed} at once missed the latency by so few of its {count} requests that it may be chance, and {steps} at once met it: which "
+        "concurrency keeps it isn't known, measure again with more requests in each step",
+        "并发 {missed} 的 {count} 个请求中仅有极少数超限，可能只是偶然，而并发 {steps} 满足延迟要求：无法判断多大并发能满足，请增加每级的请求数后重新测量",
+    ),
+    (
+        "{missed} at once, the lowest step that counts, missed the latency: what fewer keep isn't known",
+        "计入的最低一级（并发 {missed}）未满足延迟要求：更低的并发是否满足未知",
+    ),
     ("{concurrency} at once: {note*}", "并发 {concurrency}：{note}"),
     ("stopped after {seconds} s with {requests} of {asked} requests sent", "运行 {seconds} 秒后停止，已发送 {asked} 个请求中的 {requests} 个"),
     ("stopped: more than half of its {requests} requests failed", "已停止：{requests} 个请求中有一半以上失败"),
@@ -146,7 +155,6 @@ TABLE = (
     ),
     ("address {address}, no port from {first} to {last} can be used: {error}", "地址 {address}：端口 {first} 至 {last} 均不可用：{error}"),
     ("address {address}, port {port}: {error}", "地址 {address} 端口 {port}：{error}"),
-    ("address {address}: {error}", "地址 {address}：{error}"),
     ("the server didn't start: {error*}", "服务器未能启动：{error}"),
     ("the server didn't start: {error}", "服务器未能启动：{error}"),
     ("no word from it within {seconds} s", "{seconds} 秒内没有回应"),

@@ -64,6 +64,11 @@ _PHRASES = {
     ("", "download_tries"): ("downloads: {v} tries failed", "下载：失败 {v} 次", ""),
     ("", "said"): ("~({v})", "~（{v}）", ""),
     ("", "concurrency_within"): ("{v} requests at once keep within the latency", "{v} 个并发请求延迟达标", "number"),
+    ("", "lowest_missed"): (
+        "the lowest step that counts, {v} at once, doesn't keep within the latency",
+        "计入的最低一级（{v} 并发）延迟未达标",
+        "number",
+    ),
     ("", "concurrency_wanted"): ("~, {v} are asked for", "~，要求 {v} 个", "number"),
     ("", "latency_seconds"): ("{v} are acceptable", "可接受 {v}", "seconds"),
     ("", "answers_per_second"): ("it answers at most {v} requests a second", "每秒最多应答 {v} 个请求", ""),

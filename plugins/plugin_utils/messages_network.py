@@ -20,6 +20,21 @@ TABLE = {
         "weren't tried.",
         "最近一次 {module} 在 {best} 并发时延迟达标、{failed} 并发时超限；表单要求的 {wanted} 介于两者之间，未测。",
     ),
+    "absent.concurrency_below": (
+        "The last {module} didn't keep within the latency at {failed} requests at once, the lowest step that counts: what fewer keep isn't "
+        "known.",
+        "最近一次 {module} 计入的最低一级（{failed} 并发）延迟未达标：更低的并发是否达标未知。",
+    ),
+    "absent.concurrency_below_wanted": (
+        "The last {module} didn't keep within the latency at {failed} requests at once, the lowest step that counts; the {wanted} of the form "
+        "lie below and weren't tried.",
+        "最近一次 {module} 计入的最低一级（{failed} 并发）延迟未达标；表单要求的 {wanted} 更低，未测。",
+    ),
+    "absent.requests_contradict": (
+        "The last {module} didn't keep within the latency at {missed} at once, by so few of {sent} requests that it may be chance, and kept "
+        "within it at {held} at once: the steps contradict each other.",
+        "最近一次 {module} 在 {missed} 并发时延迟未达标，但 {sent} 个请求中仅有极少数超限，可能只是偶然；而 {held} 并发时达标：各级相互矛盾。",
+    ),
     "absent.requests_too_few": (
         "The last {module} sent {sent} requests at {count} at once: fewer than its clients, or than the 20 that a 95th percentile takes, "
         "so that step doesn't count.",
@@ -66,6 +81,15 @@ TABLE = {
     "answer.concurrency": (
         "Measure again with the form's concurrency among the steps (request_benchmark, concurrency).",
         "将表单要求的并发加入测试级别后重新测量（request_benchmark 的 concurrency）。",
+    ),
+    "answer.concurrency_below": (
+        "Measure again with lower steps, and enough requests in each (request_benchmark, concurrency).",
+        "增加更低的并发级别并保证每级请求数足够后重新测量（request_benchmark 的 concurrency）。",
+    ),
+    "answer.requests_contradict": (
+        "Measure again. A slow service answers few requests one after another: a larger measure_network_request_duration_seconds (and "
+        "measure_network_request_count) gives that step more.",
+        "请重新测量。慢的服务在低并发下应答数很少：调大 measure_network_request_duration_seconds（以及 measure_network_request_count）可使该级有更多请求。",
     ),
     "answer.transfer_failed": (
         "Find out why the transfers fail (the check on failed transfers says it), then measure again.",

@@ -74,8 +74,9 @@ def metrics_page():
         "`{connect_seconds, retries: [{kind, message}], error: {kind, message} or null}`, `attempts_failed`, `retries_count`, `checksum`: "
         "`{verified}`, `streams`, `proxy`, `storage`, `hosts_at_once`, `alone_bytes_per_second`, `local_time`. Only `direction` and "
         "`bytes_per_second` are needed |",
-        "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such, with `latency_p99_seconds`, `requests`, "
-        "`errors`: `{kind: n}`, `error_fraction`, `stopped`, `queue_grows`; `latency_slo_seconds`, `local_time`, `stand_in` |",
+        "| `request_benchmark` | `concurrency`, `latency_p95_seconds`, or `steps`: a list of such, with `latency_p50_seconds`, "
+        "`latency_p95_at_least_seconds` (what it is at least, chance aside), `latency_p99_seconds`, `time_to_first_token_p95_seconds`, "
+        "`requests`, `errors`: `{kind: n}`, `error_fraction`, `stopped`, `queue_grows`; `latency_slo_seconds`, `local_time`, `stand_in` |",
         "| `link_benchmark` | `send_bytes_per_second`, `receive_bytes_per_second`, `judged_by` (`line_rate`, `group` or null), "
         "`line_rate_bits_per_second`, `fraction_of_line_rate`, `group_median_bytes_per_second`, `fraction_of_group_median`, `undecided_with`, "
         "`pairs`: list of `{peer, send_bytes_per_second, retransmits, error}`, `rtt_seconds`, `jitter_seconds`, `lost_fraction`, "

@@ -118,6 +118,52 @@ def test_a_step_with_few_requests_hides_none_with_many():
     assert found(loaded([step(32, None, {"refused": 12}, requests=12, stopped="errors")]), "network.concurrency_ratio")["status"] == "fail"
 
 
+# Two late answers of twenty at 1, as a slow service gives them; 0.19 s is what chance leaves of their 95th percentile.
+THIN = step(1, 0.228, requests=20, latency_p95_at_least_seconds=0.19)
+HOLDING = [step(10, 0.202), step(50, 0.205, requests=500)]
+STRICT = {"latency_seconds": 0.21, "concurrency": 40}
+
+
+@pytest.mark.parametrize("language, words", [
+    ("en", ("at 1 at once, by so few of 20 requests", "at 10, 50 at once", "contradict")), ("zh", ("1 并发时", "20 个请求", "10, 50 并发时达标", "相互矛盾"))])
+def test_a_thin_step_that_misses_below_ones_that_hold_leaves_it_open(language, words):
+    finding = found(loaded([THIN, *HOLDING], STRICT), "network.concurrency_ratio", language=language)
+    assert finding["status"] == "unknown" and all(word in finding["message"] for word in words), finding["message"]
+    assert "measure_network_request_duration_seconds" in finding["advice"]
+    assert "actual" not in found(loaded([THIN, *HOLDING], STRICT), "network.concurrency_within_latency")
+
+
+def test_a_result_from_before_that_holds_only_quantiles_is_judged_by_its_median():
+    old = step(1, 0.228, requests=20, latency_p50_seconds=0.2)
+    assert found(loaded([old, *HOLDING], STRICT), "network.concurrency_ratio")["status"] == "unknown"
+    slow = step(1, 0.228, requests=20, latency_p50_seconds=0.22)
+    assert found(loaded([slow, *HOLDING], STRICT), "network.concurrency_ratio")["status"] == "fail"
+
+
+@pytest.mark.parametrize("steps, status", [
+    # Late beyond chance; nothing above holds; what is wanted holds below it; what is wanted is too slow whatever the thin step is.
+    ([step(1, 0.228, latency_p95_at_least_seconds=0.22), *HOLDING], "fail"),
+    ([THIN, step(10, 0.3), step(50, 0.9)], "fail"),
+    ([step(40, 0.2), step(50, 0.228, latency_p95_at_least_seconds=0.19), step(100, 0.2)], "pass"),
+    ([THIN, step(10, 0.202), step(40, 0.9)], "fail"),
+    ([THIN, step(10, 0.202), step(50, 0.9)], "unknown"),
+])
+def test_a_thin_step_changes_nothing_where_the_others_tell(steps, status):
+    assert found(loaded(steps, STRICT), "network.concurrency_ratio")["status"] == status
+
+
+@pytest.mark.parametrize("language, below, told", [
+    ("en", "at 10 requests at once, the lowest step that counts; the 5 of the form lie below", "The lowest step that counts, 10 at once, doesn't keep"),
+    ("zh", "计入的最低一级（10 并发）延迟未达标；表单要求的 5 更低", "计入的最低一级（10 并发）延迟未达标")])
+def test_nothing_is_said_of_a_step_that_does_not_count(language, below, told):
+    steps = [step(1, 0.05, requests=15), step(10, 0.3)]
+    finding = found(loaded(steps, {"latency_seconds": 0.1, "concurrency": 5}), "network.concurrency_ratio", language=language)
+    assert finding["status"] == "unknown" and below in finding["message"]
+    assert "actual" not in found(loaded(steps, {"latency_seconds": 0.1, "concurrency": 5}), "network.concurrency_within_latency")
+    fails = found(loaded(steps, {"latency_seconds": 0.1, "concurrency": 32}), "network.concurrency_ratio", language=language)
+    assert fails["status"] == "fail" and told in fails["message"] and "0 requests at once" not in fails["message"]
+
+
 @pytest.mark.parametrize(
     "language, failed, wrong, advice",
     [

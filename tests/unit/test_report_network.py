@@ -304,6 +304,21 @@ def test_an_answer_above_the_acceptable_latency_at_the_lowest_load():
     assert "Concurrency within the acceptable latency 0" in text and "too slow even with 1 at once" in text
 
 
+@pytest.mark.parametrize("language, words", [("en", "– acceptable: p95 up to 2 s; too slow with 10 at once, the lowest step that counts"),
+                                             ("zh", "– 可接受：p95 不超过 2 秒；计入的最低一级（并发 10）已超出")])
+def test_a_step_that_does_not_count_is_called_neither_slow_nor_measured(language, words):
+    text = plain_text(fragment(samples.host(samples.requests([samples.step(1, 0.1, requests=15), samples.step(10, 5.0)])), language))
+    assert words in text and "even with 1" not in text, text
+
+
+@pytest.mark.parametrize("language, words", [("en", "with 1 at once it was missed by so few of 20 requests that it may be chance, 10, 50 kept it"),
+                                             ("zh", "未知：并发 1 的 20 个请求中仅有极少数超限，可能只是偶然，而 10、50 达标")])
+def test_steps_that_contradict_each_other_are_named(language, words):
+    thin = samples.step(1, 1.0, 2.3, requests=20, latency_p95_at_least_seconds=1.1)
+    measured = samples.requests([thin, samples.step(10, 1.0), samples.step(50, 1.1)], knee=None)
+    assert plain_text(fragment(samples.host(measured), language)).count(words) == 2
+
+
 @pytest.mark.parametrize("language, words", [("en", "33 % failed even with 1 at once"), ("zh", "最低负载（并发 1）已有 33 % 失败")])
 def test_failed_requests_at_the_lowest_load_are_no_slowness(language, words):
     text = plain_text(fragment(samples.host(samples.requests([samples.step(1, 0.0004, errors={"http_5xx": 165})])), language))

@@ -21,6 +21,7 @@ from request_servers import DEFAULTS, OK, SILENT, TOKEN, peer, scripted
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import latency, request_benchmark, request_load
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics import requests as load_metrics
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import network_record
 
 URL = "http://127.0.0.1:1/answer"
 
@@ -94,8 +95,9 @@ def test_hundred_samples():
     assert [latency.quantile(ordered, fraction) for fraction in (0.5, 0.95, 0.99, 1)] == [0.5, 0.95, 0.99, 1]
 
 
-def made(concurrency, p95, errors=0.0, stopped=None, grows=False, requests=200):
-    return {"concurrency": concurrency, "requests": requests, "latency_p95_seconds": p95, "error_fraction": errors, "stopped": stopped, "queue_grows": grows}
+def made(concurrency, p95, errors=0.0, stopped=None, grows=False, requests=200, low=None):
+    return {"concurrency": concurrency, "requests": requests, "latency_p95_seconds": p95, "error_fraction": errors, "stopped": stopped, "queue_grows": grows,
+            "latency_p95_at_least_seconds": p95 if low is None else low}
 
 
 @pytest.mark.parametrize(("steps", "knee"), [
@@ -112,9 +114,18 @@ def made(concurrency, p95, errors=0.0, stopped=None, grows=False, requests=200):
     ([made(1, 0.1), made(50, 0.1, requests=1)], 1),
     ([made(1, 0.1), made(50, 0.1, requests=49), made(100, 0.1)], 100),
     ([made(1, 0.1), made(50, 0.1, requests=50)], 50),
-    ([made(1, 0.1, requests=19), made(10, 0.3)], 0),
+    # Nobody knows what lies below the lowest step that counts.
+    ([made(1, 0.1, requests=19), made(10, 0.3)], None),
     ([made(50, 0.1, requests=1)], None),
-    ([made(50, None, 1.0, "errors", requests=12)], 0),
+    ([made(50, None, 1.0, "errors", requests=12)], None),
+    # Missed by so few that it may be chance: a higher step that holds contradicts it, one that doesn't bears it out.
+    ([made(1, 0.228, requests=20, low=0.19), made(10, 0.1), made(50, 0.1)], None),
+    ([made(1, 0.228, requests=20, low=0.19), made(10, 0.3), made(50, 0.4)], 0),
+    ([made(1, 0.1), made(10, 0.228, low=0.19), made(50, 0.1)], None),
+    ([made(1, 0.1), made(10, 0.228, low=0.21), made(50, 0.1)], 1),
+    # One failed request of twenty may be chance as well, three can't.
+    ([made(1, 0.1, 0.05, requests=20), made(10, 0.1)], None),
+    ([made(1, 0.1, 0.15, requests=20), made(10, 0.1)], 0),
     ([], None),
 ])
 def test_the_knee(steps, knee):
@@ -122,8 +133,22 @@ def test_the_knee(steps, knee):
     assert latency.knee(steps, None) is None
     # What an audit makes of the same steps.
     result = {"steps": [dict(step, errors={}) for step in steps]}
-    found = load_metrics._knee(load_metrics.steps_of(result), 0.2) if load_metrics.steps_of(result) else None
-    assert (found and found[0]) == knee
+    found = load_metrics._knee(load_metrics.steps_of(result), 0.2)
+    assert (found.best if found and latency.is_known(found) else None) == knee
+    # And a report.
+    assert network_record.knee_of(dict(result, latency_slo_seconds=0.2), {}) == knee
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 20, 37, 200, 1000])
+@pytest.mark.parametrize("fraction", [0.01, 0.05])
+def test_what_is_beyond_chance_by_adding_up_all_ways(count, fraction):
+    def so_many_or_more(found):
+        return sum(math.comb(count, each) * fraction ** each * (1 - fraction) ** (count - each) for each in range(found, count + 1))
+
+    found = latency.beyond_chance(count, fraction)
+    assert so_many_or_more(found) <= 0.01 + 1e-9 and so_many_or_more(found - 1) > 0.01 - 1e-9
+    ordered = list(range(count))
+    assert latency.p95_at_least(ordered) == (ordered[-latency.beyond_chance(count, 0.05)] if latency.beyond_chance(count, 0.05) <= count else None)
 
 
 # ------------------------------------------------------------- as a host runs it
@@ -287,7 +312,11 @@ def test_notes_can_be_said_in_chinese():
     for stopped, counted in (("time", "chunks"), ("errors", "usage_and_chunks"), ("queue", None), ("bytes", None), (None, None)):
         for note in request_benchmark.step_notes(dict(step, stopped=stopped, tokens_counted=counted), shared):
             chinese("10 at once: " + note)
-    steps = [made(1, 0.3), made(10, 0.1)]
-    for note in [*request_benchmark._knee_notes(steps, 0.2, 0), "not tried after that: 50, 100 at once",
+    notes = []
+    for steps in ([made(1, 0.3), made(10, 0.1)], [made(1, 0.3, requests=20, low=0.1), made(10, 0.1), made(50, 0.2)], [made(10, 0.3), made(50, 0.3)]):
+        assert len(request_benchmark._knee_notes(steps, 0.2)) == 1
+        notes += request_benchmark._knee_notes(steps, 0.2)
+    assert "1 at once missed the latency by so few of its 20 requests" in notes[1] and "10, 50 at once met it" in notes[1]
+    for note in [*notes, "not tried after that: 50, 100 at once",
                  "5 at once: not tried: the bytes that the test may move are used up"]:
         chinese(note)

@@ -214,7 +214,7 @@ def run(options, planned):
             signal.signal(number, handler)
     slo = options.get("latency_slo_seconds")
     knee = latency.knee(steps, slo)
-    notes += _knee_notes(steps, slo, knee)
+    notes += _knee_notes(steps, slo)
     return {
         "endpoint": http_connection.endpoint(asked.url), "method": asked.method, "payload_bytes": len(asked.body),
         "loop": "open" if rate else "closed", "arrivals": options.get("arrivals", "even") if rate else None,
@@ -264,6 +264,7 @@ def summary(step, hanging=0):
         "bytes_per_second": sum(worker.sent + worker.received for worker in step.workers) / seconds, "seconds": seconds,
         "latency_mean_seconds": latency.mean(latencies),
         "latency_p50_seconds": latency.quantile(latencies, 0.5), "latency_p95_seconds": latency.quantile(latencies, 0.95),
+        "latency_p95_at_least_seconds": latency.p95_at_least(latencies),
         "latency_p99_seconds": latency.quantile(latencies, 0.99), "latency_max_seconds": latencies[-1] if latencies else None,
         "errors": errors, "error_fraction": failed / float(good + failed) if good + failed else None,
         "reconnects": sum(worker.client.reconnects for worker in step.workers), "stopped": step.stopped,
@@ -352,11 +353,22 @@ def step_notes(made, step):
     return notes
 
 
-def _knee_notes(steps, slo, knee):
-    if knee is None:
+def _knee_notes(steps, slo):
+    """What a reader of the knee should know: which steps contradict each other, and that the lowest that counts misses it."""
+    found = latency.climbed(steps, slo)
+    if found is None or found.missed is None:
         return []
-    above = [step["concurrency"] for step in latency.counted(steps) if step["concurrency"] > knee and latency.meets(step, slo)]
-    if above:
-        return ["%s at once met the latency although a lower concurrency didn't: not counted"
-                % ", ".join(str(concurrency) for concurrency in above)]
-    return []
+    if found.held_above:
+        missed = next(step for step in latency.counted(steps) if step["concurrency"] == found.missed)
+        return ["%d at once missed the latency by so few of its %d requests that it may be chance, and %s at once met it: which concurrency "
+                "keeps it isn't known, measure again with more requests in each step"
+                % (found.missed, missed["requests"], _listed(found.held_above))]
+    above = [step["concurrency"] for step in latency.counted(steps) if step["concurrency"] > found.missed and latency.meets(step, slo)]
+    notes = ["%s at once met the latency although a lower concurrency didn't: not counted" % _listed(above)] if above else []
+    if not latency.is_known(found):
+        notes.append("%d at once, the lowest step that counts, missed the latency: what fewer keep isn't known" % found.missed)
+    return notes
+
+
+def _listed(numbers):
+    return ", ".join(str(number) for number in numbers)

@@ -20,16 +20,18 @@ define(
     "ratio",
     "network.concurrency_within_latency / concurrency of the form; unknown where the form's concurrency lies above what was tried, or "
     "between "
-    "a step that keeps within latency_seconds and one that doesn't",
+    "a step that keeps within latency_seconds and one that doesn't, or where a step that may miss it by chance lies below one that keeps "
+    "it; 0 where the lowest step doesn't",
     ("request_benchmark.result.steps", "workload.concurrency", "workload.latency_seconds"),
-    "network.concurrency_within_latency / 表单要求的并发；表单的并发高于所测最大并发，或落在满足与不满足 latency_seconds 的两级之间时为未知",
+    "network.concurrency_within_latency / 表单要求的并发；表单的并发高于所测最大并发，或落在满足与不满足 latency_seconds 的两级之间，或可能只是偶然超限的一级之上有更高的一级满足时为未知；最低一级即不满足时为 0",
 )
 define(
     WITHIN,
     "count",
     "most requests at once with which the 95th percentile keeps within latency_seconds of the form (else latency_slo_seconds of the test), "
     "all lower steps too; a step with more than 1 % failed requests, one that was stopped for errors or a growing queue, doesn't; 0 where "
-    "the lowest step doesn't; steps with fewer requests than clients, or than 20, are left out",
+    "one at once doesn't; unknown where the lowest step of more doesn't, or one that may miss it by chance lies below one that keeps it; "
+    "steps with fewer requests than clients, or than 20, are left out",
     (
         "request_benchmark.result.steps[].concurrency",
         "…latency_p95_seconds",
@@ -38,8 +40,8 @@ define(
         "…queue_grows",
         "workload.latency_seconds",
     ),
-    "95 分位延迟不超过表单 latency_seconds（否则取测试的 latency_slo_seconds）且更低各级也满足的最大并发；失败请求超过 1%、因错误中止或排队持续增长的一级不算满足；最低一级也不满足时为 0；"
-    "请求数少于客户端数或少于 20 的一级不计",
+    "95 分位延迟不超过表单 latency_seconds（否则取测试的 latency_slo_seconds）且更低各级也满足的最大并发；失败请求超过 1%、因错误中止或排队持续增长的一级不算满足；并发 1 也不满足时为 0；"
+    "最低一级高于 1 且不满足，或可能只是偶然超限的一级之上有更高的一级满足时为未知；请求数少于客户端数或少于 20 的一级不计",
 )
 define(
     P99,
@@ -119,17 +121,20 @@ def holds(step, latency):
     return rules.holds(p95, error_fraction(step), text(step, "stopped"), flag(step, "queue_grows"), latency)
 
 
+def climbed(steps, latency):
+    """How far (load, step) pairs, by rising load, keep within `latency` seconds (latency.Climb); None where a step can't be told."""
+    return rules.climb([(load, holds(step, latency), _misses_surely(step, latency)) for load, step in steps])
+
+
+def _misses_surely(step, latency):
+    low, p50 = amount(step, "latency_p95_at_least_seconds"), amount(step, "latency_p50_seconds")
+    requests, stopped = amount(step, "requests"), text(step, "stopped")
+    return rules.misses_surely(low, p50, requests, error_fraction(step), stopped, flag(step, "queue_grows"), latency)
+
+
 def _knee(steps, latency):
-    """(most at once that keep within the latency, the first step that doesn't or None); None where a step can't be told."""
-    best = 0
-    for step in steps:
-        held = holds(step, latency)
-        if held is None:
-            return None
-        if not held:
-            return best, step
-        best = step["concurrency"]
-    return best, None
+    """climbed() of steps by their concurrency; None without steps."""
+    return climbed([(step["concurrency"], step) for step in steps], latency) if steps else None
 
 
 def _at(steps, wanted):
@@ -164,7 +169,7 @@ def _derive_within(state, entry, steps):
     if not latency:
         state.not_applicable(WITHIN, SILENT)
         return
-    found = _knee(steps, latency) if steps else None
+    found = _knee(steps, latency)
     if found is None:
         if not steps and _tried(entry["result"]):
             # The ratio says how few requests there were.
@@ -172,8 +177,24 @@ def _derive_within(state, entry, steps):
         else:
             _unusable(state, WITHIN, steps)
         return
-    best, failed = found
-    state.value(WITHIN, best, _evidence([failed] if failed else steps[-1:], source_of(entry)))
+    if not rules.is_known(found):
+        if found.held_above:
+            _contradiction(state, WITHIN, steps, found)
+        else:
+            state.unknown(WITHIN, "absent.concurrency_below", module=MODULE, failed="%g" % found.missed)
+        return
+    state.value(WITHIN, found.best, _evidence([_step(steps, found.missed)] if found.missed else steps[-1:], source_of(entry)))
+
+
+def _contradiction(state, name, steps, found):
+    """Marks a metric whose steps contradict each other."""
+    sent = amount(_step(steps, found.missed), "requests")
+    held = ", ".join("%g" % load for load in found.held_above)
+    state.unknown(name, "absent.requests_contradict", module=MODULE, missed="%g" % found.missed, sent="%g" % (sent or 0), held=held)
+
+
+def _step(steps, concurrency):
+    return next(step for step in steps if step["concurrency"] == concurrency)
 
 
 def _derive_ratio(state, entry, steps):
@@ -188,17 +209,24 @@ def _derive_ratio(state, entry, steps):
         state.unknown(RATIO, "absent.own_address", module=MODULE, address=own)
         return
     few = _left_out(entry["result"], wanted)
-    found = _knee(steps, latency) if steps else None
-    if few and (not steps or found and found[1] is None and found[0] < wanted and few["concurrency"] > found[0]):
+    found = _knee(steps, latency)
+    if found and found.held_above and found.best < wanted:
+        # Had it kept the latency, would a higher one still be too slow for what is wanted?
+        spared = _knee([step for step in steps if step["concurrency"] != found.missed], latency)
+        if not (spared and spared.missed and spared.missed <= wanted and not spared.held_above):
+            _contradiction(state, RATIO, steps, found)
+            return
+        found = spared
+    if few and (not steps or found and found.missed is None and found.best < wanted and few["concurrency"] > found.best):
         count, sent = few["concurrency"], amount(few, "requests")
         state.unknown(RATIO, "absent.requests_too_few", module=MODULE, count="%g" % count, sent="%g" % sent)
         return
     if found is None:
         _unusable(state, RATIO, steps)
         return
-    best, failed = found
+    best, failed = found.best, _step(steps, found.missed) if found.missed else None
     if best < wanted and (failed is None or failed["concurrency"] > wanted):
-        key = "absent.concurrency_not_tried" if failed is None else "absent.concurrency_between"
+        key = "absent.concurrency_not_tried" if failed is None else "absent.concurrency_between" if best else "absent.concurrency_below_wanted"
         params = {} if failed is None else {"failed": "%g" % failed["concurrency"]}
         state.unknown(RATIO, key, module=MODULE, best="%g" % best, wanted="%g" % wanted, **params)
         return
@@ -207,7 +235,7 @@ def _derive_ratio(state, entry, steps):
         RATIO,
         best / wanted,
         [
-            {"what": "concurrency_within", "value": best, "source": source_of(entry)},
+            _reached(found, source_of(entry)),
             {"what": "concurrency_wanted", "value": wanted, "source": "workload form"},
             *_evidence(told, source_of(entry), latency),
         ],
@@ -219,6 +247,13 @@ def _derive_ratio(state, entry, steps):
         kind = commonest(errors)[0]
         known = FAILED_ADVICE.get(kind) if failed is steps[0] else None
         state.values[RATIO]["advice"] = known or "advice.requests_fail"
+
+
+def _reached(found, source):
+    """Evidence of how many at once keep within the latency; where the lowest step doesn't and has untried ones below, of that."""
+    if rules.is_known(found):
+        return {"what": "concurrency_within", "value": found.best, "source": source}
+    return {"what": "lowest_missed", "value": found.missed, "source": source}
 
 
 def _planned(entry, steps):

@@ -9,7 +9,7 @@ from . import closing, fabric_chart, line_charts, link_grid, link_map
 from .clean import for_html
 from .figures import human, short_time
 from .measured_charts import figure, rate_ticks
-from .network_record import Measured, acceptable, ascending_steps, knee_of, load_words, none_within, rate_of, record, remarks
+from .network_record import Measured, acceptable, ascending_steps, knee_of, knee_words, load_words, rate_of, record, remarks
 from .network_words import FASTEST, LONGEST, amount, count, errors_of, kind_of, maps, weak_words, words_of
 
 _RATES = "bytes_per_second"
@@ -156,8 +156,8 @@ def _latency(view, measurement, form):
     if knee:
         at = next(step for load, step in steps if load == knee)
         key.append(("knee", view.text("net_key_knee", load=load_words(view, result, at))))
-    elif knee == 0 and steps:
-        key.append(("none", none_within(view, result, steps[0][1])))
+    elif knee_words(view, result, form):
+        key.append(("none", knee_words(view, result, form)))
     columns = [(load, human(load, "", language), _failed_share(view, step)) for load, step in steps]
     for _load, step in steps:
         errors = errors_of(view, step)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ...module_utils.measure.latency import is_known
 from ..metrics import fabric as fabric_metrics, requests as load_metrics, transfer as transfer_metrics
 from ..metrics.measurements import failed_since
 from ..numbers import format_bit_rate
@@ -217,12 +218,16 @@ def load_words(view, result, step):
 
 
 def none_within(view, result, step):
-    """Why the lowest step doesn't keep within the acceptable latency: "too slow even at 1 at once", or the share of it that failed."""
+    """Why a step, the lowest that counts, doesn't keep within the acceptable latency: too slow, or the share of it that failed; and
+    whether lower ones were left out of account.
+    """
     failed = load_metrics.error_fraction(step) or 0
+    is_lowest = step is ascending_steps(result)[0][0][1]
     load = load_words(view, result, step)
     if failed > load_metrics.MAX_ERROR_FRACTION:
-        return view.text("net_none_failed", load=load, share=human(round(failed, 3), "fraction", view.language))
-    return view.text("net_none_within", load=load)
+        share = human(round(failed, 3), "fraction", view.language)
+        return view.text("net_none_failed" if is_lowest else "net_none_failed_counted", load=load, share=share)
+    return view.text("net_none_within" if is_lowest else "net_none_within_counted", load=load)
 
 
 def _latency(view, measured, form):
@@ -249,6 +254,9 @@ def _latency(view, measured, form):
     first = amount(step, "time_to_first_token_p95_seconds", LONGEST)
     if first is not None:
         said.append(view.text("net_first_token", seconds=short_time(first, view.language)))
+    tokens = amount(step, "tokens_per_second_per_request")
+    if tokens is not None:
+        said.append(view.text("net_tokens", rate=human(round(tokens, 1), "", view.language)))
     return (short_time(p99, view.language) if p99 is not None else "–"), joined(view, said)
 
 
@@ -257,43 +265,54 @@ def acceptable(result, form):
     return amount(form, "latency_seconds", LONGEST) or amount(result, "latency_slo_seconds", LONGEST)
 
 
-def knee_of(result, form):
-    """The highest load that keeps within the acceptable latency, all lower ones keeping it too; None where it can't be told.
-
-    The load is the concurrency, or the arrival rate where the steps differ in that.
+def climbed(result, form):
+    """(how far the acceptable latency is kept (latency.Climb), {load: step} of the steps that count); (None, ...) where that can't be
+    told. The load is the concurrency, or the arrival rate where the steps differ in that.
     """
-    slo, best = acceptable(result, form), 0
-    if not slo:
+    slo = acceptable(result, form)
+    steps = [(load, step) for load, step in ascending_steps(result)[0] if not (amount(step, "concurrency") and load_metrics.too_few(step))]
+    return (load_metrics.climbed(steps, slo) if slo and steps else None), dict(steps)
+
+
+def knee_of(result, form):
+    """The highest load that keeps within the acceptable latency, all lower ones keeping it too; None where it can't be told."""
+    found, _steps = climbed(result, form)
+    if found is None or not is_known(found):
         return None
-    for load, step in ascending_steps(result)[0]:
-        if amount(step, "concurrency") and load_metrics.too_few(step):
-            continue
-        held = load_metrics.holds(step, slo)
-        if not held:
-            return best if held is False else None
-        best = load
-    return best or None
+    # Below the lowest arrival rate there is always a lower one.
+    return None if found.best == 0 and ascending_steps(result)[1] else found.best
+
+
+def knee_words(view, result, form):
+    """Why the knee is 0 or isn't known: the steps contradict each other, or the lowest that counts doesn't keep the latency; "" else."""
+    found, steps = climbed(result, form)
+    if found is None or found.missed is None:
+        return ""
+    if found.held_above:
+        joint = "、" if view.language == "zh" else ", "
+        held = joint.join(human(load, "", view.language) for load in found.held_above)
+        load = load_words(view, result, steps[found.missed])
+        return view.text("net_contradiction", load=load, n=human(amount(steps[found.missed], "requests"), "", view.language), held=held)
+    return "" if found.best else none_within(view, result, steps[found.missed])
 
 
 def _knee(view, measured, form):
     if measured.requests is None:
         return _missing(view, measured, "knee")
     result = measured.requests["result"]
-    knee = knee_of(result, form)
-    if knee is None:
+    knee, why = knee_of(result, form), knee_words(view, result, form)
+    if knee is None and not why:
         return "–", view.text("net_no_knee" if acceptable(result, form) else "net_no_slo")
     slo = acceptable(result, form)
     steps, by_rate = ascending_steps(result)
-    said = [view.text("net_within", seconds=short_time(slo, view.language)) if slo else ""]
-    if steps and knee >= steps[-1][0]:
+    said = [view.text("net_within", seconds=short_time(slo, view.language)), why]
+    if knee is not None and knee >= steps[-1][0]:
         said.append(view.text("net_not_reached"))
-    elif not knee and steps:
-        said.append(none_within(view, result, steps[0][1]))
     wanted = amount(form, "concurrency")
     if wanted and not by_rate:
         said.append(view.text("net_wanted", n=human(wanted, "", view.language)))
-    shown = human(knee, "", view.language)
-    return (view.text("net_rate", rate=shown) if by_rate else shown), joined(view, said)
+    shown = "–" if knee is None else human(knee, "", view.language)
+    return (view.text("net_rate", rate=shown) if by_rate and knee is not None else shown), joined(view, said)
 
 
 # ---------------------------------------------------------------------- links
