@@ -140,7 +140,7 @@ def _started(module, peer_process, choice):
     options = module.params
     address = options["address"]
     if address and "/" not in address and os.path.isdir("/sys/class/net/" + address):
-        address = link_place.address_of(address)["address"]
+        address = link_place.of_interface(address, variable="address")["address"]
     for name, most in (("lifetime_seconds", peer_process.MAX_LIFETIME_SECONDS), ("slots", 1000)):
         if options[name] is not None and not 1 <= options[name] <= most:
             raise ValueError("%s must be between 1 and %d, not %d" % (name, most, options[name]))

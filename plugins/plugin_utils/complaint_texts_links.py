@@ -24,12 +24,10 @@ TABLE = (
     ),
     ("gpu_audit_link_address: {address} is the host's own loop, which no other host reaches. It has: {there}",
      "gpu_audit_link_address：{address} 是本机回环地址，其他主机无法访问。本机有：{there}"),
-    ("gpu_audit_link_address: {address} is no address of this host. It has: {there}",
-     "gpu_audit_link_address：{address} 不是该主机的地址。本机有：{there}"),
-    ("gpu_audit_link_address: the interface {name} has no address that other hosts reach. This host has: {there}",
-     "gpu_audit_link_address：网口 {name} 没有其他主机可访问的地址。本机有：{there}"),
-    ("gpu_audit_link_address: {name} is neither an address nor an interface of this host. It has: {there}",
-     "gpu_audit_link_address：{name} 既不是该主机的地址，也不是其网口。本机有：{there}"),
+    # Of gpu_audit_link_address, and of a peer's address.
+    ("{address} is no address of this host. It has: {there}", "{address} 不是该主机的地址。本机有：{there}"),
+    ("the interface {name} has no address that other hosts reach. This host has: {there}", "网口 {name} 没有其他主机可访问的地址。本机有：{there}"),
+    ("{name} is neither an address nor an interface of this host. It has: {there}", "{name} 既不是该主机的地址，也不是其网口。本机有：{there}"),
     (
         "gpu_audit_link_address: management: what Ansible reaches this host by ({name}) isn't one of its own addresses (NAT, a proxy, the "
         "host itself). Name one: {there}",

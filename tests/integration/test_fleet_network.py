@@ -134,17 +134,18 @@ def test_one_source_to_all_at_once_names_the_slowest(controller, healthy):
     nothing_left(names)
 
 
-def test_a_peer_that_can_not_be_reached_fails_each_test_and_every_one_is_kept(controller, healthy):
-    inside(PEER, "echo '%s' | nft -f -" % FILTER)
-    try:
-        done = play(controller, "measure", ["n1", "n2"], measure_network_retries=0, measure_network_attempts=1)
-    finally:
-        inside(PEER, "nft delete table inet lab")
-    assert done.code == 0 and not failed(done.out), done.out[-3000:]
-    found = measured(controller, "n1")
-    assert found["request_benchmark", None]["result"]["steps"][0]["errors"], done.out[-3000:]
-    result = found["transfer_benchmark", "upload"]["result"]
-    assert result["attempts_failed"] == 1 and result["attempts"][0]["error"]["kind"] == "refused"
-    host = play(controller, "audit", ["n1"]).hosts()["n1"]
-    assert findings(host, "fail")["network.transfer_failures"] and host["checklist"]["network"] == "fail"
+def test_a_peer_that_can_not_be_reached_is_told_at_once_and_nothing_is_tested(controller, healthy):
+    before = measured(controller, "n1")
+    for verdict in ("reject with tcp reset", "drop"):
+        inside(PEER, "echo '%s' | nft -f -" % FILTER.replace("reject with tcp reset", verdict))
+        try:
+            done = play(controller, "measure", ["n1", "n2"])
+        finally:
+            inside(PEER, "nft delete table inet lab")
+        said = " ".join(done.out.split())
+        assert done.code == 2 and recap(done.out)["n1"]["failed"] == recap(done.out)["n2"]["failed"] == 1, done.out[-3000:]
+        for name in ("n1", "n2"):
+            assert re.search(r"The peer at \S+:478\d\d \(%s\) can't be reached from %s, so that nothing was measured. Open the TCP ports 47800-47899"
+                             % (PEER, name), said), done.out[-3000:]
+        assert "transfer_benchmark" not in said and measured(controller, "n1") == before
     nothing_left([PEER, "n1", "n2"])

@@ -181,7 +181,10 @@ def test_nothing_set_says_what_to_set(site):
     ({"measure_network_peer_address": ""}, "measure_network_peer_address is empty. Set it to the address at which the hosts reach the controller",
      "请设为各主机访问控制机所用的地址"),
     ({"measure_network_peer_address": "0.0.0.0"}, "give the address that the other hosts reach", ""),
-    ({"measure_network_peer_address": "203.0.113.9"}, "203.0.113.9", ""),
+    ({"measure_network_peer_address": "203.0.113.9"}, "measure_network_peer_address: 203.0.113.9 is no address of this host. It has: ",
+     "measure_network_peer_address：203.0.113.9 不是该主机的地址"),
+    ({"measure_network_peer": "a", "measure_network_peer_address": "127.0.0.1"}, "a is the peer (measure_network_peer) and the only host",
+     "又是本次唯一的主机"),
     ({"measure_network_attempts": 5000}, "attempts must be between", "attempts"),
     ({"measure_network_upload_bytes": "much"}, "'much' is no size", ""),
     ({"measure_network_request_concurrency": [5000]}, "concurrency", ""),
@@ -240,7 +243,7 @@ def test_another_host_is_the_peer_and_is_not_measured_against_itself(site):
     site.inventory({"a": LOCAL, "b": LOCAL}, dict(SMALL, measure_network_peer="b", measure_network_peer_address="127.0.0.1",
                                                   measure_network_peer_tests=["upload", "requests"]))
     done = site.play("measure")
-    assert done.returncode == 0 and "b is the peer of the others" in done.stdout, done.stdout
+    assert done.returncode == 0 and "b is the peer of the others and isn't measured against itself" in done.stdout, done.stdout
     assert kinds(measurements(site)) == [("request_benchmark", ""), ("transfer_benchmark", "upload")] and measurements(site, "b") == {}
     assert peers(site) == []
 
@@ -249,10 +252,19 @@ def test_a_peer_that_can_not_be_reached_ends_the_play_of_those_who_need_it_with_
     wanted = dict(SMALL, measure_network_peer="dead", measure_network_peer_address="127.0.0.1", measure_network_peer_tests=["download"])
     site.inventory({"a": LOCAL, "b": dict(LOCAL, **PEER), "dead": DEAD}, wanted)
     done = site.play("measure", "--limit", "a,b")
-    assert done.returncode == 2 and re.search(r"measure_network_peer dead: .*(refused|Failed to connect)", done.stdout), done.stdout
+    assert done.returncode == 2 and re.search(r"The peer on dead \(measure_network_peer\) can't be started: .*(refused|Failed to connect)", done.stdout), done.stdout
     assert recap(done.stdout)["a"]["failed"] == 1 and measurements(site) == {}
     # The other one has a peer of its own.
     assert recap(done.stdout)["b"]["failed"] == 0 and kinds(measurements(site, "b")) == [("transfer_benchmark", "download")] and peers(site) == []
+
+
+def test_a_mistyped_interface_of_a_peer_is_told_with_what_there_is_and_nothing_else_failed_before(site):
+    site.inventory({"a": LOCAL, "b": LOCAL}, dict(SMALL, measure_network_peer="b", measure_network_peer_address="eth99"))
+    done = site.play("measure")
+    said = "The peer on b (measure_network_peer) can't be started: measure_network_peer_address: 'eth99' is neither an address nor an interface"
+    assert done.returncode == 2 and said in done.stdout and "ignored)" not in done.stdout, done.stdout
+    said = "无法在 b（measure_network_peer）上启动对端服务：measure_network_peer_address：'eth99' 既不是该主机的地址，也不是其网口"
+    assert said in site.play("measure", "-e", "gpu_audit_language=zh").stdout
 
 
 def test_no_secret_is_shown_kept_or_cached(site):

@@ -24,7 +24,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from request_servers import TOKEN
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import peer_http, peer_process, peer_remote, peer_server, peer_stream
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import (
+    link_place,
+    peer_http,
+    peer_process,
+    peer_remote,
+    peer_server,
+    peer_stream,
+)
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 
 HEADERS = {"X-Peer-Token": TOKEN}
 
@@ -416,8 +424,19 @@ def test_the_first_free_port_of_a_range_is_taken():
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "::ffff:0.0.0.0", "::ffff:0:0", "192.0.2.1", "no-such-host.invalid"])
 def test_an_address_that_isnt_ours_alone_is_refused(address):
-    with pytest.raises(peer_process.PeerError, match="address " + address):
+    with pytest.raises(peer_process.PeerError, match="address:? '?" + address):
         peer_process.listen(address, range(1))
+
+
+@pytest.mark.parametrize("address, said, chinese", [
+    ("eth99", "address: 'eth99' is neither an address nor an interface of this host. It has: ", "address：'eth99' 既不是该主机的地址，也不是其网口。本机有："),
+    ("192.0.2.77", "address: 192.0.2.77 is no address of this host. It has: ", "address：192.0.2.77 不是该主机的地址。本机有："),
+])
+def test_an_address_that_the_host_has_not_got_is_told_with_those_it_has(monkeypatch, address, said, chinese):
+    monkeypatch.setattr(link_place, "own_addresses", lambda: "eth0 10.88.1.2")
+    with pytest.raises(peer_process.PeerError) as refused:
+        peer_process.listen(address, range(1))
+    assert str(refused.value) == said + "eth0 10.88.1.2" and complaints.say(refused.value, "zh") == chinese + "eth0 10.88.1.2"
 
 
 @pytest.mark.parametrize("text", ["", "a", "5-", "10-5", "0-10", "1-70000", "-1", "1-2-3"])

@@ -23,6 +23,12 @@ _DISCOVER = {socket.AF_INET: (socket.IPPROTO_IP, 10, 14, 28), socket.AF_INET6: (
 _PROBE_SECONDS = 0.7
 
 
+# What a host says of a name or an address that it hasn't got.
+NEITHER = "%s: %r is neither an address nor an interface of this host. It has: %s"
+NOT_OWN = "%s: %s is no address of this host. It has: %s"
+NOT_REACHED = "%s: the interface %s has no address that other hosts reach. This host has: %s"
+
+
 class NoAddress(Exception):
     """The host has no address that its link can be tested at; the text says what to set."""
 
@@ -46,14 +52,14 @@ def address_of(wanted, management=None, known=None):
         family = link_netlink.family_of(wanted)
         wanted = socket.inet_ntop(family, socket.inet_pton(family, wanted))
     except ValueError:
-        return _of_interface(wanted, there)
+        return of_interface(wanted, there)
     for entry in there:
         if entry["address"] == wanted:
             if entry["scope"] == "host":
                 raise NoAddress("%s: %s is the host's own loop, which no other host reaches. It has: %s" % (
                     VARIABLE, wanted, _listed(there)))
             return {"address": wanted, "interface": entry["interface"]}
-    raise NoAddress("%s: %s is no address of this host. It has: %s" % (VARIABLE, wanted, _listed(there)))
+    raise NoAddress(NOT_OWN % (VARIABLE, wanted, _listed(there)))
 
 
 def _addresses(known):
@@ -65,20 +71,27 @@ def _addresses(known):
         raise NoAddress("this host's addresses can't be read: %s" % (error.strerror or error))
 
 
+def own_addresses():
+    """This host's addresses, as NEITHER and NOT_OWN list them; NoAddress where they can't be read."""
+    return _listed(_addresses(None))
+
+
 def _listed(there):
     shown = ["%s %s" % (entry["interface"], entry["address"]) for entry in there if entry["scope"] == "global"]
     return ", ".join(shown[:12]) or "no address but its own loop"
 
 
-def _of_interface(name, there):
+def of_interface(name, there=None, variable=VARIABLE):
+    """{"address", "interface"} of an interface that `variable` names; NoAddress. there: link_netlink.addresses(), read where not given."""
+    there = _addresses(there)
     own = [entry for entry in there if entry["interface"] == name]
     # IPv4 first: what older iperf3 and firewalls are tried with.
     usable = sorted((entry for entry in own if entry["scope"] == "global"), key=lambda entry: ":" in entry["address"])
     if usable:
         return {"address": usable[0]["address"], "interface": name}
     if own or os.path.isdir("/sys/class/net/" + name):
-        raise NoAddress("%s: the interface %s has no address that other hosts reach. This host has: %s" % (VARIABLE, name, _listed(there)))
-    raise NoAddress("%s: %r is neither an address nor an interface of this host. It has: %s" % (VARIABLE, name, _listed(there)))
+        raise NoAddress(NOT_REACHED % (variable, name, _listed(there)))
+    raise NoAddress(NEITHER % (variable, name, _listed(there)))
 
 
 def _management(name, there):

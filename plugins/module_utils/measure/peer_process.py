@@ -11,6 +11,7 @@ removes it.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import ipaddress
 import json
@@ -24,7 +25,7 @@ import time
 
 from ..sources.forked import close_descriptors
 from ..sources.run_program import parse_stat
-from . import peer_server
+from . import link_place, peer_server
 
 COMM = "gpu-audit-peer"
 _NEW = ".new"
@@ -210,11 +211,11 @@ def _is_all(text):
 
 
 def listen(address, choice):
-    """A listening socket on the first free port of `choice`. PeerError."""
+    """A listening socket on the first free port of `choice`. PeerError; link_place.NoAddress where this host's addresses can't be read."""
     try:
         family, kind, protocol, _name, place = socket.getaddrinfo(address, None, 0, socket.SOCK_STREAM)[0]
-    except (OSError, UnicodeError) as error:
-        raise PeerError("address %s: %s" % (address, getattr(error, "strerror", None) or error))
+    except (OSError, UnicodeError):
+        raise PeerError(link_place.NEITHER % ("address", address, link_place.own_addresses()))
     if _is_all(place[0]):
         raise PeerError("address %s: give the address that the other hosts reach; the server listens on no other" % address)
     words = "no port"
@@ -228,6 +229,8 @@ def listen(address, choice):
             return sock
         except OSError as error:
             sock.close()
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise PeerError(link_place.NOT_OWN % ("address", address, link_place.own_addresses()))
             words = error.strerror
     said = "port %d" % choice[0] if len(choice) == 1 else "no port from %d to %d can be used" % (choice[0], choice[-1])
     raise PeerError("address %s, %s: %s" % (address, said, words))
