@@ -190,6 +190,27 @@ def test_what_was_sent_is_not_what_arrived():
     assert (facts["lost_fraction"], facts["bytes_per_second"]["send"], facts["jitter_seconds"]) == (1.0, 0.0, None)
 
 
+@pytest.mark.parametrize(("seen", "gaps", "fraction"), [
+    (41, 0, 3084 / 3125), (1500, 25, 1650 / 3125), (3125, 25, 25 / 3125),
+    # Still under way when the test ended: 0.1 s of 3 s.
+    (3021, 0, 0.0),
+])
+def test_packets_lost_at_the_end_count_as_lost(seen, gaps, fraction):
+    sums = {"sum": {"bits_per_second": 1e7, "packets": 3125, "lost_packets": gaps, "lost_percent": 0, "seconds": 3.0},
+            "sum_received": {"bits_per_second": 1e5, "packets": seen, "lost_packets": gaps, "seconds": 3.0, "jitter_ms": 0.01}}
+    text = json.dumps({"start": {"version": "iperf 3.12", "test_start": {"protocol": "UDP", "reverse": 0}}, "end": sums})
+    assert iperf3_facts(text)["lost_fraction"] == pytest.approx(fraction)
+    sums["sum_sent"] = sums.pop("sum")
+    text = json.dumps({"start": {"version": "iperf 3.16", "test_start": {"protocol": "UDP", "reverse": 0}}, "end": sums})
+    assert iperf3_facts(text)["lost_fraction"] == pytest.approx(fraction)
+
+
+def test_a_jitter_that_no_packet_has_is_none():
+    sums = {"sum_received": {"bits_per_second": 1e7, "packets": 10, "lost_packets": 0, "seconds": 3.0, "jitter_ms": 1e17}}
+    text = json.dumps({"start": {"version": "iperf 3.12", "test_start": {"protocol": "UDP", "reverse": 0}}, "end": sums})
+    assert iperf3_facts(text)["jitter_seconds"] is None
+
+
 def test_an_error_beside_figures_gives_none_of_them():
     text = json.dumps(
         dict(json.loads(document(sum_sent={"bits_per_second": 8e9}, sum_received={"bits_per_second": 8e9})), error="interrupt")

@@ -25,6 +25,10 @@ _NO_COUNT = 1 << 63
 _LARGEST = 1e18
 # Bits a second that no link of a host carries, and no memory: eight ports of 800 Gb/s are 6.4e12.
 IMPOSSIBLE_BITS_PER_SECOND = 1e13
+# What a sender has on its way when a test ends, and nobody counts any more.
+UNDER_WAY_SECONDS = 0.3
+# No packet is later than that: it would be taken for lost.
+_LONGEST_JITTER_SECONDS = 60
 _MAX_STARTS = 64
 _MAX_NOTES = 8
 
@@ -302,7 +306,8 @@ def _udp(sums, notes):
     lost, packets = _count(counted.get("lost_packets")), _count(counted.get("packets"))
     fraction = None
     if packets and lost is not None:
-        fraction = min(1.0, lost / float(packets))
+        cut_off = _lost_at_the_end(sums)
+        fraction = min(1.0, (lost + cut_off) / float(packets + cut_off))
     elif _number(counted.get("lost_percent")) is not None and packets is None:
         fraction = min(1.0, counted["lost_percent"] / 100.0)
     if received:
@@ -316,9 +321,21 @@ def _udp(sums, notes):
         rate = _rate(total)
         rate = None if rate is None else rate * (1 - fraction)
     jitter = _number(counted.get("jitter_ms"))
+    if jitter is not None and jitter > 1000 * _LONGEST_JITTER_SECONDS:
+        jitter = None
     return {"bytes_per_second": rate, "sent_bytes_per_second": _rate(total), "retransmits": None,
             "jitter_seconds": None if jitter is None or fraction == 1.0 else jitter / 1000.0, "lost_fraction": fraction,
             "bytes": _number(received.get("bytes")), "seconds": _number(counted.get("seconds"))}
+
+
+def _lost_at_the_end(sums):
+    """Packets after the last one that arrived: a receiver finds gaps between packets only. 0 where they may be under way still."""
+    sides = [_dict(sums.get(name)) for name in ("sum", "sum_sent")]
+    sent, seconds = (max(_number(side.get(key)) or 0 for side in sides) for key in ("packets", "seconds"))
+    seen = _count(_dict(sums.get("sum_received")).get("packets"))
+    if seen is None or not seconds or sent - seen <= UNDER_WAY_SECONDS / seconds * sent:
+        return 0
+    return sent - seen
 
 
 def _latency(facts, document, end):
