@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring, request_saying
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_peer import PeerMeasuringAction
 
 
@@ -13,3 +14,9 @@ class ActionModule(PeerMeasuringAction):
     MODULE = "request_benchmark"
     SUMMARY = ("requests_per_second", "knee_concurrency", "notes")
     SIZES = {"payload_bytes": 0, "bytes": 64 << 10}
+
+    def _figures(self, result, summary):
+        """Latencies where they matter, and the knee; then what else a reader should know."""
+        notes = measuring.told({"notes": summary.get("notes")}, self._spoken) if summary.get("notes") else None
+        figures = request_saying.of_test(result, self._form.get("concurrency"), self._spoken)
+        return self._text("semicolon").join(part for part in (figures, notes) if part) or self._text("no_figure")
