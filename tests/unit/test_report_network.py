@@ -123,8 +123,25 @@ def test_a_virtual_group_is_measured_by_its_median():
 def test_a_pair_that_failed_is_told_once_and_has_a_cell_of_its_own():
     html = fleet(samples.fleet(5, broken=[frozenset(("gpu02", "gpu04"))]))[1]
     text = plain_text(html)
-    assert text.count("gpu02 – gpu04 failed: refused: unable to connect to server") == 1
+    assert text.count("gpu02 – gpu04 failed: unable to connect to server") == 1 and "refused: unable" not in text
     assert sum(kind == "qe" for row in map_cells(html) for kind, _text in row) == 2
+
+
+@pytest.mark.parametrize("language, words, addresses", [
+    ("en", "gpu02 – gpu04, gpu05, gpu06 failed: unable to connect to server: Connection refused", "failed: connection refused"),
+    ("zh", "gpu02 – gpu04、gpu05、gpu06 失败：连接被拒绝：unable to connect to server: Connection refused", "失败：连接被拒绝"),
+])
+def test_pairs_of_a_host_that_failed_alike_are_one_line(language, words, addresses):
+    broken = [frozenset(("gpu02", name)) for name in ("gpu04", "gpu05", "gpu06")]
+    pairs = samples.fleet(6, broken=broken)
+    text = plain_text(fleet(pairs, language)[1]).replace(" , ", ", ").replace(" 、 ", "、")
+    assert text.count(words) == 1 and "gpu05 – gpu02" not in text and "gpu02 – gpu05" not in text
+    for document, _inputs in pairs:
+        for pair in document["measurements"][0]["result"]["pairs"]:
+            if pair["error"]:
+                pair["error"] = {"kind": "refused", "message": "192.0.2.%s refuses" % pair["peer"][-1]}
+    said = plain_text(fleet(pairs, language)[1].partition("<table")[0])
+    assert addresses in said and "192.0.2" not in said
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_a_newer_test_without_a_figure_of_a_host_is_drawn_and_hides_no_verdict()
     # A host that got nothing keeps its older measurement.
     html = fleet([samples.host(older[name] if name == "gpu06" else newer[name]) for name in NAMES])[1]
     text = plain_text(html)
-    assert html.count('<table class="map') == 1 and text.count("failed: refused") >= 5 and "gpu06 is the slowest, and fine" not in text
+    assert html.count('<table class="map') == 1 and text.count("failed: unable") >= 5 and "gpu06 is the slowest, and fine" not in text
     assert sum(kind == "qe" for row in map_cells(html) for kind, _text in row) == 10
 
 
@@ -123,7 +123,7 @@ def test_an_older_pass_hides_no_newer_failure(language, words):
     lost = dict(pairs[1][0]["measurements"][0], error={"kind": "local", "message": "no route"})
     del lost["result"]
     pairs[1][0]["measurements"] = [lost]
-    assert words.replace("no route", "local: no route") in plain_text(fleet(pairs, language)[1])
+    assert words in plain_text(fleet(pairs, language)[1])
 
 
 def test_many_tests_stay_small():

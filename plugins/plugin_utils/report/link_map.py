@@ -14,8 +14,8 @@ import collections
 from ..link_judging import CERTAINLY_SLOW, SLOW_FRACTION
 from ..link_losses import LOSSY_FRACTION
 from ..metrics.measurements import failed_since, with_results
-from . import charts, network_together
-from .clean import brief, display, for_html, natural, unbroken
+from . import charts, link_faults, network_together
+from .clean import display, for_html, natural, unbroken
 from .figures import human
 from .link_grid import EDGES, Cell, grid, table
 from .measured_charts import moment
@@ -27,8 +27,6 @@ MOST_HOSTS = 64
 # From this share of the faster direction on, both are said with one figure.
 SAME_WAY = 0.95
 MOST_LISTED, MOST_NAMED, MOST_FAILED = 20, 5, 5
-# Of an error so many characters stand in the list of failed pairs.
-MOST_WORDS = 240
 # So many tests stand in words, the first of them as maps too.
 MOST_TESTS, MOST_MAPS = 12, 4
 _LOSSES = ("network.link_lost_fraction", "network.link_retransmit_fraction")
@@ -68,7 +66,7 @@ class FleetLinks:
             self.lines.setdefault(index, _own_line(measurement["result"]))
         since = [failed_since(measurement) for measurement in found]
         since += [
-            dict(entry, message=_error(entry))
+            dict(entry, message=link_faults.message(entry))
             for entry in maps(document.get("measurements"))
             if entry.get("module") == LINKS and entry.get("error") and not isinstance(entry.get("result"), dict)
         ]
@@ -137,7 +135,7 @@ class LinkTest:
         rank = (rate is not None, own)
         if known is None or rank > known[0]:
             retransmits = amount(pair, "retransmits") if own else None
-            self.seen[sender, receiver] = (rank, rate, retransmits, _error(pair))
+            self.seen[sender, receiver] = (rank, rate, retransmits, link_faults.fault(self.view, pair))
 
     def failing(self):
         """The hosts of which no pair gave a figure."""
@@ -236,16 +234,21 @@ class LinkTest:
         return sorted(found)
 
     def _failures(self):
+        """Which pairs failed and why, equal ones of a host in one line."""
         view, failed = self.view, {}
-        for (sender, receiver), (_rank, rate, _retransmits, error) in sorted(self.seen.items()):
-            if error or rate is None:
-                failed.setdefault((min(sender, receiver), max(sender, receiver)), error or "?")
-        shown = [
-            _line("fail", view.text("map_failed", words=words), view.text("map_pair", one=_name(view, one), other=_name(view, other)))
-            for (one, other), words in list(failed.items())[:MOST_FAILED]
-        ]
-        left = len(failed) - MOST_FAILED
+        for (sender, receiver), (_rank, rate, _retransmits, fault) in sorted(self.seen.items()):
+            if fault or rate is None:
+                failed.setdefault((min(sender, receiver), max(sender, receiver)), fault or link_faults.Fault("?", "?"))
+        lines = link_faults.together(failed)
+        shown = [_line("fail", view.text("map_failed", words=words), self._pairs(one, others)) for one, others, words in lines[:MOST_FAILED]]
+        left = sum(len(others) for _one, others, _words in lines[MOST_FAILED:])
         return shown + ([_line("", view.text("map_failed_more", n=left))] if left > 0 else [])
+
+    def _pairs(self, one, others):
+        """gpu02 – gpu06, gpu07, 3 more"""
+        named = [_name(self.view, other) for other in others[:MOST_NAMED]]
+        named += [for_html(self.view.text("map_pairs_more", n=len(others) - MOST_NAMED))] if len(others) > MOST_NAMED else []
+        return self.view.text("map_pair", one=_name(self.view, one), other=("、" if self.view.language == "zh" else ", ").join(named))
 
     def _taken(self, has_title):
         pairs = {(min(pair), max(pair)) for pair in self.seen}
@@ -263,9 +266,9 @@ class LinkTest:
         if known is None:
             # Either host's list would hold the pair: both hosts' lists are of other tests.
             return "newer" if self._is_elsewhere(sender) and self._is_elsewhere(receiver) else None
-        _rank, rate, retransmits, error = known
+        _rank, rate, retransmits, fault = known
         ends = [self.results.get(index) or self.lines.get(index) for index in (sender, receiver)]
-        return Cell(rate, share(rate, *ends), retransmits, error)
+        return Cell(rate, share(rate, *ends), retransmits, fault.words if fault else "")
 
     def _is_elsewhere(self, index):
         return index in self.lines and index not in self.results
@@ -349,15 +352,6 @@ def _own_line(result):
     return {key: result.get(key) for key in ("judged_by", "line_rate_bits_per_second")} if result.get("judged_by") == "line_rate" else {}
 
 
-def _error(pair):
-    error = pair.get("error")
-    if not error:
-        return ""
-    if not isinstance(error, dict):
-        return brief(error, MOST_WORDS)
-    return ": ".join(brief(error[key], MOST_WORDS) for key in ("kind", "message") if error.get(key)) or "?"
-
-
 def _is_slow(view, host, result):
     """Whether a host's own link is slow, as it was judged, else by what is usual; None where nothing says what it should be."""
     by = result.get("judged_by")
@@ -405,17 +399,23 @@ def strip(view, host, measurement):
     pairs = sorted(pairs_of(result), key=lambda pair: natural(pair[0]))[:MOST_HOSTS]
     if not pairs:
         return ""
+    faults = [link_faults.fault(view, pair[3]) for pair in pairs]
     rows = []
     for name, at, own in (("map_sends", 1, True), ("map_receives", 2, False)):
         cells = [
-            Cell(pair[at], share(pair[at], result, None), amount(pair[3], "retransmits") if own else None, _error(pair[3]))
-            for pair in pairs
+            Cell(pair[at], share(pair[at], result, None), amount(pair[3], "retransmits") if own else None, fault.words if fault else "")
+            for pair, fault in zip(pairs, faults)
         ]
         rows.append((for_html(view.text(name)), False, cells))
     heads = [(display(pair[0], 120), False) for pair in pairs]
     by = result.get("judged_by") if result.get("judged_by") in ("line_rate", "group") else None
     scales = view.text("map_of_" + by) if by else ""
-    failed = [f"{display(pair[0], 120)}: {_error(pair[3])}" for pair in pairs if _error(pair[3])][:MOST_FAILED]
+    known = {(-1, number): fault for number, fault in enumerate(faults) if fault}
+    lines = link_faults.together(known)[:MOST_FAILED]
+    failed = [
+        view.text("named", name=", ".join(display(pairs[other][0], 120) for other in others[:MOST_NAMED]), said=said)
+        for _one, others, said in lines
+    ]
     words = "".join(f"<li>{for_html(text)}</li>" for text in failed)
     words = f'<ul class="found">{words}</ul>' if words else ""
     caption = view.text("named", name=display(host.get("name"), 120), said=view.text("map_own"))

@@ -271,6 +271,7 @@ _TEXTS = {
         "之间偏慢且没有与其他主机对测，无法判断是哪一方：请加入第三台主机再测。",
     ),
     "map_fine": ("is the slowest, and fine: {figure}.", "最慢，但正常：{figure}。"),
+    "map_pairs_more": ("{n} more", "另 {n} 台"),
     "map_failed": ("failed: {words}", "失败：{words}"),
     "map_failed_short": ("failed", "失败"),
     "map_failed_more": (("{n} more pair failed.", "{n} more pairs failed."), "另有 {n} 对失败。"),
