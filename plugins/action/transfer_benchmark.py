@@ -7,7 +7,7 @@ from __future__ import annotations
 import secrets
 import time
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, presign
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, presign, transfer_saying
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_peer import PeerMeasuringAction
 
 KEYS = ("access_key", "secret_key", "session_token", "region", "s3_endpoint", "s3_addressing")
@@ -23,6 +23,10 @@ class ActionModule(PeerMeasuringAction):
                "limited_by", "notes")
     SIZES = {"bytes": 64 << 10}
     _presigned = None
+
+    def _figures(self, result, summary):
+        """The figures; where nothing got through why, in words."""
+        return transfer_saying.failure(result, self._spoken) or super()._figures(result, summary)
 
     def _arguments(self):
         """MeasuringAction's, with URLs presigned with the keys instead of them."""

@@ -273,6 +273,11 @@ measurement:
       type: str
       returned: always
     notes: {description: What a reader should know., type: list, elements: str, returned: always, sample: []}
+refused:
+  description: That nothing was tested, such as where something lies already at the URL of an upload. No measurement is kept then.
+  type: bool
+  returned: when the test was refused
+  sample: true
 machine_id: {description: The machine's id., type: str, returned: always, sample: 3d1219c7c4c5404aaa1f6d2a48adfda4}
 gpu_uuids: {description: "Always empty, the test has nothing to do with GPUs.", type: list, elements: str, returned: always, sample: []}
 started_at: {description: When it began (UTC)., type: str, returned: not in check mode, sample: "2026-11-30T12:00:00Z"}
@@ -335,7 +340,9 @@ def main():
         # Not "started": async_status takes a result with that key for one of a job that still runs.
         known["started_at"] = _now()
         measured = transfer.run(module.params)
-    except (transfer.Refused, transfer.Interrupted, ValueError) as error:
+    except (transfer.Refused, ValueError) as error:
+        module.fail_json(msg=str(error), refused=True, **known)
+    except transfer.Interrupted as error:
         module.fail_json(msg=str(error), finished_at=_now(), **known)
     module.exit_json(changed=False, measurement=measured, finished_at=_now(), **known)
 

@@ -286,9 +286,13 @@ class MeasuringAction(EdgeAction):
                 return self._failed(error)
             answer = {"failed": True, "msg": str(error)}
         try:
-            # What was ended on purpose is no measurement, and no failure of one.
-            ended = note.get("ended") is True
-            kept = {"failed": True} if ended else self._kept(name, output_dir, arguments, answer, planned, note["started"])
+            # What was ended on purpose, or refused by what the job saw, is no measurement, and no failure of one.
+            if note.get("ended") is True:
+                kept = {"failed": True}
+            elif answer.get("refused") is True:
+                kept = self._refused(collecting.failure(answer)[1])
+            else:
+                kept = self._kept(name, output_dir, arguments, answer, planned, note["started"])
         except run_directory.RunDirectoryError:
             # It lies on the host as before, for a run that can keep it.
             raise

@@ -42,6 +42,7 @@ TABLE = {
     "kept": ("{figures}; kept in {path}", "{figures}；保存在 {path}"),
     "measured": ("measured: {path}", "已测量：{path}"),
     "nothing_started": ("check mode: nothing was started", "检查模式：没有启动任何测量"),
+    "all_failed": ("{direction} failed: {reason}", "{direction}失败：{reason}"),
     "no_figure": ("no figure", "没有数据"),
     "labelled": ("labelled {label}", "标注为{label}"),
     "figure": ("{name} {value}", "{name} {value}"),

@@ -49,8 +49,9 @@ def said(sentence, names):
         return sentence
     plain = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     sure = "|".join(sorted((re.escape(name) for name in names if "_" in name or name in _NO_WORDS), key=len, reverse=True))
-    # At the beginning, behind "value of" and beside another one a word is an option's name; elsewhere it may be a word.
-    found = r"\A(?:value of )?(?:%s)%s|%s(?:%s)(?:%s(?:%s))+%s" % (plain, _AFTER, _BEFORE, plain, _BOTH, plain, _AFTER)
+    # At the beginning, behind "value of", before "=" and beside another one a word is an option's name; elsewhere it may be a word.
+    found = r"\A(?:value of )?(?:%s)%s|%s(?:%s)(?:%s(?:%s))+%s|%s(?:%s)(?==)" % (
+        plain, _AFTER, _BEFORE, plain, _BOTH, plain, _AFTER, _BEFORE, plain)
     if sure:
         found += "|%s(?:%s)%s" % (_BEFORE, sure, _AFTER)
     one = re.compile("%s(?:%s)%s" % (_BEFORE, plain, _AFTER))

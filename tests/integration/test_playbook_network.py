@@ -218,6 +218,21 @@ def test_a_failed_test_is_kept_and_the_next_one_is_taken(site):
     assert found["transfer_benchmark", "download"]["result"]["attempts_failed"] == 0
 
 
+def test_a_transfer_of_which_nothing_got_through_reads_failed_and_what_is_refused_on_the_way_ends_the_play(site):
+    with servers.Server(servers.refuses(404)) as server:
+        site.inventory({"a": LOCAL}, dict(SMALL, measure_network_download_url=server.url + "model", measure_network_attempts=2))
+        done = site.play("measure")
+        assert done.returncode == 0 and "a: transfer_benchmark: download failed: HTTP 404" in done.stdout, done.stdout
+        assert "attempts failed" not in done.stdout and "attempt 1" not in done.stdout
+    store = {"/theirs": b"data"}
+    with servers.Server(servers.keeps(store)) as server:
+        site.inventory({"a": LOCAL}, dict(SMALL, measure_network_upload_url=server.url + "theirs"))
+        done = site.play("measure")
+        assert done.returncode == 2 and recap(done.stdout)["a"]["failed"] == 1, done.stdout
+        assert "something lies at %stheirs already, and a test replaces nothing" % server.url in done.stdout and store == {"/theirs": b"data"}
+    assert kinds(measurements(site)) == [("transfer_benchmark", "download")]
+
+
 def test_each_host_has_its_own_variables_and_several_share_one_peer_and_download_at_once(site):
     hosts = {name: dict(LOCAL, measure_network_download_bytes="%d MiB" % size) for name, size in (("a", 8), ("b", 16), ("c", 24))}
     hosts["d"] = dict(LOCAL, measure_network_peer="")

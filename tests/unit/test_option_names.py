@@ -57,6 +57,9 @@ def test_outside_of_the_roles_an_option_keeps_its_name(role):
     ("transfer_benchmark", "download", "access_key and secret_key belong together: one of them is missing",
      "measure_network_access_key and measure_network_secret_key belong", "measure_network_access_key 与 measure_network_secret_key 必须"),
     ("transfer_benchmark", "download", "s3_endpoint is no http or https URL", "measure_network_s3_endpoint is no", "measure_network_s3_endpoint 不是"),
+    ("transfer_benchmark", "upload", "the server doesn't say whether something lies at http://h/x (HTTP 403). Give a URL that ends in / (the test's own "
+     "name is added), or overwrite=true where nothing that is needed lies there", "or measure_network_upload_overwrite=true where",
+     "也可设置 measure_network_upload_overwrite=true"),
     ("request_benchmark", None, "concurrency: each of them must be from 1 to 1000, not 5000", "measure_network_request_concurrency: each",
      "measure_network_request_concurrency：每个"),
     ("request_benchmark", None, "give payload or payload_bytes, not both",

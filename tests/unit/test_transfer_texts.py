@@ -9,7 +9,7 @@ import pathlib
 import re
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, measuring
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, measuring, transfer_saying
 
 PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
 FILES = [*sorted(PLUGINS.glob("module_utils/measure/transfer*.py")), PLUGINS / "module_utils/measure/http_connection.py",
@@ -68,3 +68,19 @@ def test_the_line_of_a_transfer():
         "limited by seconds, notes redirected to http://h/")
     assert measuring.told(summary, "zh") == (
         "方向 上传，平均 1.50 GiB/s，峰值 2.00 GiB/s，首字节时间 2.8 毫秒，失败次数 1，重试次数 2，受限于 时间上限，备注 被重定向到 http://h/")
+
+
+def failed(*messages, **more):
+    attempts = [{"error": {"kind": "http_4xx", "message": message}} for message in messages]
+    notes = ["attempt %d failed: http_4xx: %s" % (number, message) for number, message in enumerate(messages, 1)]
+    return dict({"direction": "upload", "attempts": attempts, "attempts_failed": len(messages), "notes": notes}, **more)
+
+
+@pytest.mark.parametrize("result, english, chinese", [
+    (failed("HTTP 404 Not Found", "HTTP 404 Not Found"), "upload failed: HTTP 404 Not Found", "上传失败：HTTP 404 Not Found"),
+    (failed("no answer in time", "HTTP 500", direction="download"), "download failed: no answer in time; HTTP 500", "下载失败：时限内没有应答；HTTP 500"),
+    (failed("HTTP 403", notes=["redirected to http://h/", "attempt 1 failed: http_4xx: HTTP 403"]), "upload failed: HTTP 403; redirected to http://h/",
+     "上传失败：HTTP 403；被重定向到 http://h/"),
+    (failed("HTTP 403", attempts_failed=0), None, None), (failed(), None, None)])
+def test_a_transfer_of_which_nothing_got_through_is_told_as_failed_with_the_reason(result, english, chinese):
+    assert transfer_saying.failure(result) == english and transfer_saying.failure(result, "zh") == chinese
