@@ -170,8 +170,7 @@ class ActionModule(MeasuringAction):
             return dict(self._refused(collecting.failure(answer)[1]), kind=answer.get("kind"))
         others = answer.get("sessions")
         if others and isinstance(others, list):
-            words = "another test of links (%s) runs on this host: wait until it has ended, or end it with: %s" % (
-                ", ".join(str(other)[:60] for other in others), link_end.by_hand(str(others[0])[:60], [task_vars.get("inventory_hostname", "<host>")]))
+            words = link_end.busy(others, ansible_edge.plain(task_vars.get("inventory_hostname", "all")))
             return dict(self._failed(words), kind="busy")
         return {key: answer.get(key) for key in PLACE_KEYS}
 

@@ -164,6 +164,10 @@ TABLE = (
         "another test of links ({names}) runs on this host: wait until it has ended, or end it with: {command}",
         "该主机上正在运行另一次链路测试（{names}）：请等其结束，或用以下命令终止：{command}",
     ),
+    (
+        "another test of links runs on this host: wait until it has ended, or end its processes ({variable} in their environment)",
+        "该主机上正在运行另一次链路测试：请等其结束，或终止其进程（环境变量中带有 {variable}）",
+    ),
     ("interrupted: what the link test ran here was ended", "已中断：链路测试在该主机上的进程已终止"),
     (
         "interrupted: what the link test runs here wasn't ended ({why}) and ends by itself, until {until} at the latest, or at once with: "

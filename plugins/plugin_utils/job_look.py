@@ -12,7 +12,7 @@ import shlex
 
 from .numbers import format_value
 
-_JID = re.compile(r"(j)(\d+)(\.\d+)\Z")
+_JID = re.compile(r"(j)(\d+)(\.\d+)\Z", re.ASCII)
 _FOLDER = re.compile(r"(~[\w.-]*)?(.*)\Z", re.DOTALL)
 # In the shell's own words the parts of the job's name stand apart, or it would find itself. That it finds `gpu-audit-looks` shows that it
 # may read /proc. The wrapper writes its answer to <file>.tmp first.
@@ -22,6 +22,15 @@ case "$s" in *" $a$b "*) echo alive;; *gpu-audit-looks*) echo gone;; esac;
 if [ -e "$f/$a$b$c.tmp" ]; then echo unwritten; fi;
 df -Pk "$f" 2>/dev/null | tail -n 1
 """
+
+
+def is_jid(jid):
+    """Whether this is the id of a job of Ansible's: a file is named by it, so that nothing else may pass for one.
+
+    >>> is_jid("j123.45"), is_jid("../victim")
+    (True, False)
+    """
+    return isinstance(jid, str) and bool(_JID.match(jid))
 
 
 def script(jid, folder):

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import datetime
+import re
+import shlex
 
 from ..module_utils.measure.iperf3_run import MARK_VARIABLE
 from . import job_look, link_store, measuring, measuring_end
@@ -12,6 +14,8 @@ from .messages import sentence
 
 _LONGEST_SECONDS = 86400
 _MOST_LEFT = 20
+# Also that of one who starts servers and clients by hand.
+_NAME = re.compile(r"\A[\w.-]{1,60}\Z", re.ASCII)
 TABLE = {
     "server": ("{host} (a server at port {port}, until {until})", "{host}（端口 {port} 上的服务端，至 {until}）"),
     "job": ("{host} (a client, until {until})", "{host}（客户端，至 {until}）"),
@@ -26,8 +30,19 @@ TABLE = {
 
 
 def by_hand(session, hosts):
-    """The command that ends what a session runs on hosts."""
-    return "ansible '%s' -m trainops.gpu_audit.link_server -a 'state=stopped session=%s'" % (",".join(hosts), session)
+    """The command that ends what a session runs on hosts, as a shell takes it: what hosts say of themselves is in it."""
+    words = (shlex.quote(text) for text in (",".join(hosts), "state=stopped session=%s" % session))
+    return "ansible %s -m trainops.gpu_audit.link_server -a %s" % tuple(words)
+
+
+def busy(sessions, host):
+    """The sentence on other tests that run on a host. `sessions`: what it says of them; what is no name isn't repeated, nor put into a
+    command that somebody is to type.
+    """
+    named = [each for each in sessions if isinstance(each, str) and _NAME.match(each)]
+    if not named:
+        return "another test of links runs on this host: wait until it has ended, or end its processes (%s in their environment)" % MARK_VARIABLE
+    return "another test of links (%s) runs on this host: wait until it has ended, or end it with: %s" % (", ".join(named), by_hand(named[0], [host]))
 
 
 def left(session, language):

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from . import link_figures
+from . import job_look, link_figures
 
 _LARGEST = 1e18
 _MAP, _TEXT, _LIST, _NUMBER, _FLAG = "no object", "no text", "no list", "no number", "neither true nor false"
@@ -103,6 +103,8 @@ def note_problem(kind, content):
     if not problem and kind == "server":
         problem = _first(content["error"], _ERROR, "error") if content.get("error") is not None else (
             None if isinstance(content.get("port"), int) else "port is %s" % _NUMBER)
+    if not problem and kind == "job" and not job_look.is_jid(content["jid"]):
+        problem = "jid is no id of a job"
     return problem or (_numbers(content["counters"], "counters") if kind == "after" else None)
 
 

@@ -16,7 +16,7 @@ import secrets
 import tempfile
 
 from ..module_utils.measure.http_errors import endpoint
-from . import complaints, measurement_store, run_directory, secret_options
+from . import complaints, job_look, measurement_store, run_directory, secret_options
 from .measurement_store import MEASUREMENT_SCHEMA
 from .measuring_texts import figure, text, word
 from .measuring_texts import target as shown_target
@@ -351,7 +351,7 @@ def pending(output_dir, name, module, arguments):
         note = run_directory.read_json(_pending_path(output_dir, name, module, target_of(arguments)))
     except run_directory.InvalidDocument:
         return None
-    usable = note.get("schema") == PENDING_SCHEMA and isinstance(note.get("jid"), str) and _moment(note.get("started"))
+    usable = note.get("schema") == PENDING_SCHEMA and job_look.is_jid(note.get("jid")) and _moment(note.get("started"))
     return note if usable and _number(note.get("seconds")) is not None else None
 
 

@@ -12,7 +12,7 @@ from .workload import parse_size
 # Ansible takes -e name='900 TiB' for name=900, and keeps the words after the space here.
 _LEFT_OVER = "_raw_params"
 _SIZE = re.compile(r"([kmgtpe]i?b?|b|bytes?)\b", re.IGNORECASE)
-_UNIT = re.compile(r"([kmgtpe]i?(b|bits?)?(/s)?|b|bytes?|ms|s|sec(onds?)?|min(utes?)?|h|hours?|days?)(?![\w/])", re.IGNORECASE)
+_UNIT = re.compile(r"([kmgtpe]i?(b|bits?)?(/s)?|[kmgtpe]?bps|b|bytes?|ms|s|sec(onds?)?|min(utes?)?|h|hours?|days?)(?![\w/])", re.IGNORECASE)
 # Variables of the roles that take text for a size, and those that take a number in the unit of their name.
 _TEXT = re.compile(r"measure_\w+_bytes")
 _FIGURE = re.compile(r"(measure|probe)_\w+_(bytes|seconds|bits_per_second)")
@@ -31,15 +31,16 @@ def as_bytes(key, value, least=0):
     """Bytes of an option, None where it is 0 as text (a variable of a role that is left as it is); ValueError for what is no size, and for
     less than `least`, which nobody means.
     """
-    size = parse_size(value) if isinstance(value, str) else value
+    size = parse_size(value)
     if size is None:
         raise ValueError('%s: %r is no size; give bytes, or text such as "1.5 GiB"' % (key, value))
-    if isinstance(value, str) and size == 0:
+    if isinstance(value, str) and size == 0 and not re.search("[1-9]", value):
         return None
-    if isinstance(size, int) and not isinstance(size, bool) and 0 < size < least:
+    # "0.4" may not become the size that stands where none is given.
+    if 0 < size < least or size == 0 and value != 0:
         raise ValueError(
             "%s: %d bytes are too few to tell anything, give at least %s. Text with a space needs JSON on the command line "
-            "(-e '{\"name\": \"1.5 GiB\"}'), or no space (-e name=1.5GiB)" % (key, size, format_value(least, "bytes", "en"))
+            "(-e '{\"name\": \"1.5 GiB\"}'), or no space (-e name=1.5GiB)" % (key, size, format_value(max(least, 1), "bytes", "en"))
         )
     return size
 

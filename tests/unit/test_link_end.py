@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -51,6 +52,33 @@ def test_programs_job_and_file_of_a_session_are_gone_afterwards(tmp_path):
 def test_ids_that_are_none_get_into_no_shell(session, jid):
     with pytest.raises(ValueError):
         link_end.script("link_benchmark", session, jid, "~/.ansible_async")
+
+
+def test_a_command_to_type_holds_what_hosts_say_of_themselves_as_text_only():
+    names = ["gpu1", "a b", "$(touch x)", "x'; touch x; echo '"]
+    words = shlex.split(link_end.by_hand(names[-1], names))
+    assert words == ["ansible", ",".join(names), "-m", "trainops.gpu_audit.link_server", "-a", "state=stopped session=" + names[-1]]
+
+
+@pytest.mark.parametrize("odd", ["x' ;touch /PWNED; echo '", "a b", "x" * 61, "", None, ["x"], "x\n", "\u6570"])
+def test_what_is_no_name_of_a_test_is_not_repeated(odd):
+    host = Host({"link_server": dict(place(1), sessions=[odd])})
+    for language, words in (("en", "another test of links runs on this host"), ("zh", "终止其进程")):
+        host._spoken = language
+        said = host._look({"ports": "5201-5300"}, {})["msg"]
+        assert words in said and "touch" not in said and "ansible " not in said
+    assert "(by-hand) " in link_end.busy([odd, "by-hand"], "gpu1") and "'state=stopped session=by-hand'" in link_end.busy([odd, "by-hand"], "gpu1")
+
+
+@pytest.mark.parametrize("jid", ["../victim", "j1.2/../x", "j1", "", "j1.2\n", "j\u0661.1"])
+def test_a_note_that_names_another_file_than_a_job_s_takes_none_away(session, client, tmp_path, jid):
+    session.note("interrupted", "all", {})
+    session.note("job", session.data["rounds"][0][0]["n"], {"jid": jid, "started": "2020-01-01T00:00:00Z", "seconds": 60})
+    host = Host({"link_server": {"ended": 2}})
+    host._end_earlier(str(tmp_path), client, {})
+    assert "async_status" not in [asked[0] for asked in host.asked]
+    with pytest.raises(ValueError, match="jid is no id of a job"):
+        session.noted("job", session.data["rounds"][0][0]["n"])
 
 
 def test_when_a_job_has_ended_at_the_latest():
@@ -108,7 +136,7 @@ def test_ctrl_c_ends_the_test_and_says_what_is_left_where_and_until_when(session
     host._spoken = language
     said = host._interrupted_step(session, client, {})
     assert words in said and server % other in said
-    assert "ansible '%s' -m trainops.gpu_audit.link_server -a 'state=stopped session=%s'" % (other, session.id) in said
+    assert "ansible %s -m trainops.gpu_audit.link_server -a 'state=stopped session=%s'" % (other, session.id) in said
     assert [asked[0] for asked in host.asked] == ["shell"] and JID in host.asked[0][1]
     assert session.jobs_of(client) == [] and session.noted("interrupted", "all")
     # Whoever is at work on the other host says so itself, and what is left is told once.

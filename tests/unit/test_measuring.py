@@ -325,7 +325,8 @@ def test_measurements_that_would_make_the_document_unreadable_are_left_out():
     assert measurement_store.within([small], [{"target": "t"}], FACTS) == ([small], [{"target": "t"}], [])
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "trainops.gpu_audit/pending/1", "jid": 5}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "trainops.gpu_audit/pending/1", "jid": 5}',
+                                     '{"schema": "trainops.gpu_audit/pending/1", "jid": "../victim", "started": "2026-11-30T12:00:00Z", "seconds": 1}'])
 def test_a_broken_note_is_none(tmp_path, content):
     measuring.remember(str(tmp_path), "h", "m", {"path": "/d"}, {"jid": "j", "started": "2026-11-30T12:00:00Z", "seconds": 1})
     next(tmp_path.glob("measurements/h/.pending-*")).write_text(content)
@@ -385,6 +386,17 @@ def test_sizes_of_a_task_may_be_text():
     Sized(limit_bytes=65536, sample_bytes=1)._size_options()
 
 
+@pytest.mark.parametrize("size", ["0.4", "0.5 B", "0.01", 0.4, 0.5, True, False, -5, float("nan"), 1e30, [1]])
+@pytest.mark.parametrize("least", [0, 65536])
+def test_what_is_less_than_a_byte_or_no_size_is_not_taken_for_no_size_given(size, least):
+    if not least and isinstance(size, float) and 0 < size < 1:
+        assert option_sizes.as_bytes("limit_bytes", size, least) == 1
+        return
+    with pytest.raises(ValueError, match="limit_bytes: ") as caught:
+        option_sizes.as_bytes("limit_bytes", size, least)
+    assert complaints.say(str(caught.value), "zh") != str(caught.value)
+
+
 @pytest.mark.parametrize(
     "name, value, left, advice, zh",
     [
@@ -392,6 +404,8 @@ def test_sizes_of_a_task_may_be_text():
         ("measure_storage_sample_bytes", "1.5", "GiB more", "'{\"measure_storage_sample_bytes\": \"1.5 GiB\"}'", "JSON"),
         ("measure_network_timeout_seconds", "5", "min", "5 and not 5 min. Give a number in the unit of its name", "单位见变量名"),
         ("measure_network_link_udp_bits_per_second", "10", "Mbit/s", "Give a number", "只给出数字"),
+        ("measure_network_link_udp_bits_per_second", "1", "Gbps", "Give a number", "只给出数字"),
+        ("measure_network_link_udp_bits_per_second", "100", "kbps", "Give a number", "只给出数字"),
         ("probe_workload_output_tail_bytes", "64", "KiB", "Give a number", "只给出数字"),
     ],
 )
