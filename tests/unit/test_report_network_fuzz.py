@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import copy
 
+import measured_samples
 import network_samples
 import pytest
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import link_map
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report.view import View
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from report_fuzz import DEEP, SCRIPT, TEXTS, changed, changes_of, check, places_of, render, replaced
@@ -58,6 +61,18 @@ def test_a_partner_and_an_error_with_odd_names(name):
     shown = render(document, inputs, "en")
     check(shown)
     assert "This host" in shown["html"] and "Latency against concurrency" in shown["html"]
+
+
+@pytest.mark.parametrize("odd", [["group"], {}, {"line_rate": 1}], ids=repr)
+def test_no_list_or_map_of_one_host_takes_the_others_map_away(odd):
+    fleet = network_samples.fleet(4, {"gpu03": 0.3})
+    for path in places_of(fleet[1][0]["measurements"]):
+        pairs = [fleet[0], changed(fleet[1], [(path, odd)]), *fleet[2:]]
+        report, documents, _inputs = measured_samples.report(pairs, "en")
+        links = link_map.FleetLinks(View(report, "en"))
+        for index, host in enumerate(report["hosts"]):
+            links.add(index, host, documents(host["name"]))
+        assert "gpu03" in links.html(), path
 
 
 def test_huge_lists_stay_small():

@@ -285,7 +285,7 @@ class LinkTest:
 
     def _scales(self):
         """What the per cents are of, in words."""
-        kinds = {result.get("judged_by") for result in self.results.values()} & set(_METRICS)
+        kinds = {kind for kind in _METRICS for result in self.results.values() if result.get("judged_by") == kind}
         return " ".join(self.view.text("map_of_" + kind) for kind in sorted(kinds)) if kinds else ""
 
     # ------------------------------------------------------------- long lists
