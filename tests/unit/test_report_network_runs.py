@@ -53,6 +53,14 @@ def test_hosts_of_different_runs_are_not_compared(language, words, is_told):
     assert all(said in plain_text(html) for said in words) and html.count("<li>") == 2, html
 
 
+@pytest.mark.parametrize(("language", "said"), [
+    ("en", "gpu01 was the slowest of 2 hosts that downloaded at once: 19.2 MiB/s, 20.1 % of what it reached alone; the other one had 95.9 MiB/s."),
+    ("zh", "gpu01 是同时下载的 2 台主机中最慢的：19.2 MiB/s，为其单独下载时的 20.1 %；另一台为 95.9 MiB/s。")])
+def test_of_two_hosts_one_is_the_other_and_the_rate_alone_is_told(language, said):
+    pairs = [samples.host(samples.together(rate, 1796056990.0, 2, alone_bytes_per_second=1e8)) for rate in (2e7, 1e8)]
+    assert said in plain_text(fleet(pairs, language)[1])
+
+
 def test_hosts_of_one_run_whose_figures_are_missing_are_told():
     pairs = [samples.host(samples.together(rate, 1796056990.0, 8)) for rate in (1e8, 2e7)]
     assert "gpu02 was the slowest of those 2 of the 8 hosts that downloaded at once whose figures are here" in plain_text(fleet(pairs)[1])

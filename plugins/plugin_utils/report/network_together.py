@@ -64,11 +64,18 @@ def _begun(result):
 def _line(view, run, is_only):
     (hosts, _target, _told), _begun_at, rate, index, entry = min(run, key=lambda found: found[2:4])
     middle = upper_median(found[2] for found in run)
+    others = view.text("map_other" if len(run) == 2 else "map_middle", rate=human(middle, "bytes_per_second", view.language))
     text = view.text(
         "map_together" if len(run) >= hosts else "map_together_some",
         n=len(run),
         hosts=hosts,
-        rate=human(rate, "bytes_per_second", view.language),
-        middle=joined(view, [human(middle, "bytes_per_second", view.language), "" if is_only else moment(view, entry)]),
+        rate=_of_alone(view, rate, amount(entry["result"], "alone_bytes_per_second")),
+        others=joined(view, [others, "" if is_only else moment(view, entry)]),
     )
     return "warn" if rate < CERTAINLY_SLOW * middle else "pass", text, index
+
+
+def _of_alone(view, rate, alone):
+    """A rate, and its share of what the same host reached alone: that tells a slow host from a source that is too small."""
+    said = human(rate, "bytes_per_second", view.language)
+    return view.text("map_of_alone", rate=said, share=human(rate / alone, "fraction", view.language)) if alone else said

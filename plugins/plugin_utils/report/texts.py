@@ -283,14 +283,16 @@ _TEXTS = {
     "map_test": (("Test of {n} host", "Test of {n} hosts"), "{n} 台主机的测试"),
     "map_tests_more": (("{n} more test; see its hosts.", "{n} more tests; see their hosts."), "另有 {n} 次测试，见各主机。"),
     "map_together": (
-        "was the slowest of {n} hosts that downloaded at once: {rate}; the middle one had {middle}.",
-        "是同时下载的 {n} 台主机中最慢的：{rate}；居中者为 {middle}。",
+        "was the slowest of {n} hosts that downloaded at once: {rate}; {others}.",
+        "是同时下载的 {n} 台主机中最慢的：{rate}；{others}。",
     ),
     "map_together_some": (
-        "was the slowest of those {n} of the {hosts} hosts that downloaded at once whose figures are here: {rate}; "
-        "the middle one had {middle}.",
-        "在同时下载的 {hosts} 台主机里有数据的 {n} 台中最慢：{rate}；居中者为 {middle}。",
+        "was the slowest of those {n} of the {hosts} hosts that downloaded at once whose figures are here: {rate}; {others}.",
+        "在同时下载的 {hosts} 台主机里有数据的 {n} 台中最慢：{rate}；{others}。",
     ),
+    "map_of_alone": ("{rate}, {share} of what it reached alone", "{rate}，为其单独下载时的 {share}"),
+    "map_middle": ("the middle one had {rate}", "居中者为 {rate}"),
+    "map_other": ("the other one had {rate}", "另一台为 {rate}"),
     "map_caption": ("How fast each host (row) sends to each other (column)", "各主机（行）向其他主机（列）发送的速度"),
     "map_corner": ("sends to →", "发送至 →"),
     "map_of_line_rate": ("Figures: % of the slower link's line rate.", "数字为占较慢一端线速的百分比。"),
