@@ -21,6 +21,7 @@ from . import link_judging, link_losses, link_path, link_reading, measuring, run
 SCHEMA = "trainops.gpu_audit/links/1"
 SUMMARY_SCHEMA = "trainops.gpu_audit/links-summary/1"
 MODULE, TARGET = "link_benchmark", "links"
+FOLDER = "_links"
 _MAX_NOTES = 20
 _MOST_UNFINISHED = 50
 _ID = re.compile(r"\A\d{8}T\d{6}Z-[0-9a-f]{6}\Z")
@@ -193,7 +194,7 @@ class Session:
 
 
 def _folder(output_dir, session):
-    return os.path.join(output_dir, "measurements", "_links", session)
+    return os.path.join(output_dir, "measurements", FOLDER, session)
 
 
 def begin(output_dir, hosts, left_out, rounds, mode, settings):
@@ -239,7 +240,7 @@ def load(output_dir, session):
 
 def unfinished(output_dir):
     """The newest sessions that didn't come to their end, in their order: of plays that were interrupted or killed, or that go on now."""
-    folder = os.path.join(output_dir, "measurements", "_links")
+    folder = os.path.join(output_dir, "measurements", FOLDER)
     try:
         names = sorted(name for name in os.listdir(folder) if _ID.match(name))
     except OSError:
