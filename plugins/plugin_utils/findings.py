@@ -37,6 +37,7 @@ _ANSWERS = {
     "absent.concurrency_between": "answer.concurrency",
     "absent.concurrency_below": "answer.concurrency_below",
     "absent.concurrency_below_wanted": "answer.concurrency",
+    "absent.no_stream": "answer.no_stream",
     "absent.requests_contradict": "answer.requests_contradict",
     "absent.transfer_failed": "answer.transfer_failed",
     "absent.transfer_too_short": "answer.transfer_too_short",

@@ -30,6 +30,10 @@ TABLE = {
         "lie below and weren't tried.",
         "最近一次 {module} 计入的最低一级（{failed} 并发）延迟未达标；表单要求的 {wanted} 更低，未测。",
     ),
+    "absent.no_stream": (
+        "The last {module} asked for no streamed answers: it says nothing of the first token.",
+        "最近一次 {module} 未请求流式应答：没有首 token 时间。",
+    ),
     "absent.requests_contradict": (
         "The last {module} didn't keep within the latency at {missed} at once, by so few of {sent} requests that it may be chance, and kept "
         "within it at {held} at once: the steps contradict each other.",
@@ -85,6 +89,10 @@ TABLE = {
     "answer.concurrency_below": (
         "Measure again with lower steps, and enough requests in each (request_benchmark, concurrency).",
         "增加更低的并发级别并保证每级请求数足够后重新测量（request_benchmark 的 concurrency）。",
+    ),
+    "answer.no_stream": (
+        "Measure again with measure_network_request_streaming: openai.",
+        "请将 measure_network_request_streaming 设为 openai 后重新测量。",
     ),
     "answer.requests_contradict": (
         "Measure again. A slow service answers few requests one after another: a larger measure_network_request_duration_seconds (and "

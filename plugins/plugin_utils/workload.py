@@ -172,10 +172,18 @@ ARGUMENT_SPEC = {
     ),
     "latency_seconds": _field(
         "number",
-        "Longest acceptable answer time (95th percentile).",
-        "可接受的最长响应时间（95 分位）。",
+        "Longest acceptable time of a whole answer, to its last token where it is streamed (95th percentile).",
+        "完整应答的最长可接受时间（95 分位）；流式应答计到最后一个 token。",
         "seconds",
         example=2,
+        kinds=("inference",),
+    ),
+    "first_token_seconds": _field(
+        "number",
+        "Longest acceptable time to the first token of a streamed answer (95th percentile).",
+        "流式应答首 token 的最长可接受时间（95 分位）。",
+        "seconds",
+        example=0.5,
         kinds=("inference",),
     ),
     "concurrency": _field(

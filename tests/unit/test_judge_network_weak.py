@@ -130,7 +130,12 @@ def test_a_thin_step_that_misses_below_ones_that_hold_leaves_it_open(language, w
     finding = found(loaded([THIN, *HOLDING], STRICT), "network.concurrency_ratio", language=language)
     assert finding["status"] == "unknown" and all(word in finding["message"] for word in words), finding["message"]
     assert "measure_network_request_duration_seconds" in finding["advice"]
-    assert "actual" not in found(loaded([THIN, *HOLDING], STRICT), "network.concurrency_within_latency")
+    # Said once, and by the other check where the form names no concurrency.
+    pair = loaded([THIN, *HOLDING], STRICT)
+    assert is_silent(pair, "network.concurrency_within_latency")
+    del pair[1]["workload"]["concurrency"]
+    within = found(pair, "network.concurrency_within_latency", language=language)
+    assert within["status"] == "unknown" and all(word in within["message"] for word in words)
 
 
 def test_a_result_from_before_that_holds_only_quantiles_is_judged_by_its_median():
@@ -159,7 +164,10 @@ def test_nothing_is_said_of_a_step_that_does_not_count(language, below, told):
     steps = [step(1, 0.05, requests=15), step(10, 0.3)]
     finding = found(loaded(steps, {"latency_seconds": 0.1, "concurrency": 5}), "network.concurrency_ratio", language=language)
     assert finding["status"] == "unknown" and below in finding["message"]
-    assert "actual" not in found(loaded(steps, {"latency_seconds": 0.1, "concurrency": 5}), "network.concurrency_within_latency")
+    pair = loaded(steps, {"latency_seconds": 0.1, "concurrency": 5})
+    assert is_silent(pair, "network.concurrency_within_latency")
+    del pair[1]["workload"]["concurrency"]
+    assert below.partition("; ")[0].partition("；")[0] in found(pair, "network.concurrency_within_latency", language=language)["message"]
     fails = found(loaded(steps, {"latency_seconds": 0.1, "concurrency": 32}), "network.concurrency_ratio", language=language)
     assert fails["status"] == "fail" and told in fails["message"] and "0 requests at once" not in fails["message"]
 
@@ -189,3 +197,49 @@ def test_a_slow_line_without_the_base_figures_is_no_unknown(language, words):
     pair[1]["workload"].pop("batch_size", None)
     finding = found(pair, "network.upload_ratio", language=language)
     assert finding["advice"].endswith(words) and "nknown" not in finding["advice"] and "< 0.0001×" in finding["message"]
+
+
+# --- the first token of a stream --------------------------------------------------------------------------------------------------------
+
+
+def streamed(concurrency, first, p95=1.5, **more):
+    return step(concurrency, p95, time_to_first_token_p95_seconds=first, **more)
+
+
+FIRST = "network.first_token_ratio"
+
+
+@pytest.mark.parametrize("steps, form, value, status", [
+    ([streamed(1, 0.1), streamed(32, 0.4), streamed(64, 2)], {"first_token_seconds": 0.5}, 0.4, "pass"),
+    ([streamed(1, 0.1), streamed(32, 0.6)], {"first_token_seconds": 0.5}, 0.6, "fail"),
+    ([streamed(1, 0.1), streamed(32, 0.6)], {"first_token_seconds": 0.5, "concurrency": None}, 0.1, "pass"),
+    ([streamed(1, 0.1), streamed(10, 0.6)], {"first_token_seconds": 0.5}, None, "unknown"),
+    ([step(32, 0.1)], {"first_token_seconds": 0.5}, None, "unknown"),
+    ([streamed(1, 0.1), streamed(32, None)], {"first_token_seconds": 0.5}, None, "unknown"),
+])
+def test_the_first_token_against_the_form(steps, form, value, status):
+    pair = loaded(steps, form)
+    assert found(pair, FIRST)["status"] == status
+    assert judging.judged(*pair)["metrics"].get("network.time_to_first_token_seconds") == value
+
+
+def test_a_form_without_a_first_token_is_not_asked_and_one_with_it_needs_a_stream():
+    pair = loaded([streamed(32, 0.4)])
+    assert is_silent(pair, FIRST) and found(pair, "network.time_to_first_token_seconds")["actual"] == 0.4
+    plain = loaded([step(32, 0.1)])
+    assert is_silent(plain, FIRST) and is_silent(plain, "network.time_to_first_token_seconds")
+    wanting = loaded([step(32, 0.1)], {"first_token_seconds": 0.5})
+    assert "measure_network_request_streaming" in found(wanting, FIRST)["advice"] and "未请求流式应答" in found(wanting, FIRST, language="zh")["message"]
+
+
+@pytest.mark.parametrize("language, words", [
+    ("en", "at 32 at once 95 % of the streamed answers begin within 0.6 s, 0.5 s are acceptable".capitalize()),
+    ("zh", "32 并发时 95% 的流式应答在 0.6 秒内给出首 token，可接受 0.5 秒")])
+def test_what_is_said_of_a_late_first_token(language, words):
+    assert words in found(loaded([streamed(32, 0.6)], {"first_token_seconds": 0.5}), FIRST, language=language)["message"]
+
+
+def test_an_older_stream_still_tells_the_first_token():
+    pair = loaded([streamed(32, 0.4)], {"first_token_seconds": 0.5})
+    judging.measure(pair[0], "request_benchmark", "http://model/other", steps=[step(32, 0.1)])
+    assert found(pair, FIRST)["status"] == "pass"

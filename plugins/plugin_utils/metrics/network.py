@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from .. import workload
-from . import fabric, link_speed, ports, requests, transfer
+from . import fabric, first_token, link_speed, ports, requests, transfer
 from .measurements import SILENT, find_optional
 from .registry import define, mapping, text
 
@@ -29,6 +29,7 @@ def derive(state):
     """Every network.* metric."""
     transfer.derive(state)
     requests.derive(state)
+    first_token.derive(state)
     link_speed.derive(state)
     fabric.derive(state)
     ports.derive(state)

@@ -178,7 +178,10 @@ def _derive_within(state, entry, steps):
             _unusable(state, WITHIN, steps)
         return
     if not rules.is_known(found):
-        if found.held_above:
+        if state.form.get("latency_seconds") and state.form.get("concurrency"):
+            # The ratio says why.
+            state.not_applicable(WITHIN, SILENT)
+        elif found.held_above:
             _contradiction(state, WITHIN, steps, found)
         else:
             state.unknown(WITHIN, "absent.concurrency_below", module=MODULE, failed="%g" % found.missed)

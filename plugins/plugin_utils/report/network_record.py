@@ -31,7 +31,7 @@ TRANSFER, REQUESTS, LINKS = "transfer_benchmark", "request_benchmark", "link_ben
 _METRICS = {
     "upload": ("network.upload_ratio", "network.upload_bytes_per_second"),
     "download": ("network.download_ratio", "network.download_bytes_per_second"),
-    "p99": ("network.request_p99_seconds",),
+    "p99": ("network.request_p99_seconds", "network.first_token_ratio"),
     "knee": ("network.concurrency_ratio", "network.concurrency_within_latency"),
     "link": ("network.link_fraction_of_line_rate", "network.link_floor_ratio", "network.link_fraction_of_group_median"),
     "fabric": (fabric_metrics.RATIO, fabric_metrics.WRONG),
@@ -254,6 +254,8 @@ def _latency(view, measured, form):
     first = amount(step, "time_to_first_token_p95_seconds", LONGEST)
     if first is not None:
         said.append(view.text("net_first_token", seconds=short_time(first, view.language)))
+        limit = amount(form, "first_token_seconds", LONGEST)
+        said.append(view.text("net_first_acceptable", seconds=short_time(limit, view.language)) if limit else "")
     tokens = amount(step, "tokens_per_second_per_request")
     if tokens is not None:
         said.append(view.text("net_tokens", rate=human(round(tokens, 1), "", view.language)))

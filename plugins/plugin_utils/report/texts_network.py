@@ -69,6 +69,7 @@ TEXTS = {
     "net_errors": ("{share} failed: {kinds}", "失败 {share}：{kinds}"),
     "net_failed_some": ("some", "有失败"),
     "net_first_token": ("first token within {seconds} (p95)", "首 token {seconds}（p95）"),
+    "net_first_acceptable": ("acceptable for it: {seconds}", "首 token 可接受 {seconds}"),
     "net_tokens": ("{rate} tokens/s in each answer", "单请求每秒 {rate} 个 token"),
     "net_send": ("sends {rate}", "发送 {rate}"),
     "net_receive": ("receives {rate}", "接收 {rate}"),
