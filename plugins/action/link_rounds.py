@@ -36,7 +36,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table i
 
 REGISTERED = "measure_network_link_place"
 PLACE_KEYS = ("address", "interface", "machine_id", "gpu_uuids", "link_kind", "line_rate_bits_per_second", "mtu_bytes", "iperf3_version",
-              "iperf3", "counters", "local_time")
+              "iperf3", "counters", "local_time", "own_addresses")
 TEST_SETTINGS = ("seconds", "omit_seconds", "parallel", "udp", "udp_bits_per_second")
 SETTINGS = (*TEST_SETTINGS, "ports", "grace_seconds")
 # What starting a server or a client takes on a busy controller, for each host that one of its forks has to do.
@@ -191,12 +191,19 @@ class ActionModule(MeasuringAction):
             if other != name:
                 raise ValueError("%s and %s have the same link address, %s: set gpu_audit_link_address of each to its own" % (
                     other, name, place["address"]))
+        same = link_rounds.one_machine(hosts)
+        if same:
+            raise ValueError("%s and %s are one machine: %s is an address of both, and packets to it leave by no link. Leave one of them "
+                             "out" % same)
         if len(hosts) < 2:
             raise ValueError("a link test needs two hosts or more that can be tested; there %s" % (
                 "is only %s" % next(iter(hosts)) if hosts else "are none"))
         mode = arguments.get("mode") or "auto"
         made = link_rounds.rounds(hosts, mode)
         settings = {key: arguments[key] for key in SETTINGS if arguments.get(key) is not None}
+        # Refused here and not by each host in its turn, which would be kept as a test that failed.
+        link_plan.check(settings)
+        measuring.try_keeping(output_dir, link_store.FOLDER, self.MODULE, {}, checking=True)
         options = link_plan.options(settings)
         moved, sentences = link_plan.moved(hosts, made, options)
         usual = len(made) * (link_plan.usual(options) + 10)
@@ -321,7 +328,7 @@ class ActionModule(MeasuringAction):
             self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=measuring.duration(elapsed, self._spoken),
                                         limit=measuring.duration(note["seconds"], self._spoken), lost=lost))
 
-        grace = float(session.settings.get("grace_seconds", 60))
+        grace = link_plan.grace(session.settings)
         # A host that can't be reached is given up after the time that a test usually takes: others wait for this round's end.
         options = link_plan.options(session.settings)
         limit = max(link_plan.usual(options) + options["seconds"] + 15, note["seconds"] - measuring.SPARE_SECONDS)

@@ -4,23 +4,37 @@
 
 from __future__ import annotations
 
-from ..module_utils.measure import link
+from ..module_utils.measure import figures, link
 from .numbers import format_bytes
 
 # Seconds that a pair keeps its link busy, and that its test takes at most: options() -> float.
 usual, longest = link.usual, link.longest
+# How long a host may be out of reach.
+GRACE = "grace_seconds"
+_DEFAULTS = {"seconds": 10, "omit_seconds": 1, "parallel": 0, "udp_bits_per_second": 10000000}
+_RANGES = dict({name: link._RANGES[name] for name in _DEFAULTS}, **{GRACE: (0, 86400)})  # pylint: disable=protected-access
 
 
 def options(settings):
     """A session's settings as module_utils/measure/link.py takes them; what Ansible's templates made of a number may be text."""
-    return {
-        "seconds": int(float(settings.get("seconds") or 10)),
-        "omit_seconds": int(float(settings.get("omit_seconds", 1))),
-        "parallel": int(float(settings.get("parallel") or 0)),
-        "udp": str(settings.get("udp")).lower() in ("true", "yes", "on", "1"),
-        "udp_bits_per_second": int(float(settings.get("udp_bits_per_second") or 10000000)),
-        "directions": link.DIRECTIONS,
-    }
+    numbers = {name: int(float(default if settings.get(name) is None else settings[name])) for name, default in _DEFAULTS.items()}
+    return dict(numbers, udp=str(settings.get("udp")).lower() in ("true", "yes", "on", "1"), directions=link.DIRECTIONS)
+
+
+def grace(settings):
+    """Seconds that a host may be out of reach, beyond its test's own."""
+    return 60.0 if settings.get(GRACE) is None else float(settings[GRACE])
+
+
+def check(settings):
+    """ValueError for a number among a session's settings that no host's module takes, or that is none."""
+    given = {name: settings[name] for name in (*_DEFAULTS, GRACE) if settings.get(name) is not None}
+    for name, value in given.items():
+        try:
+            given[name] = float("" if isinstance(value, bool) else value)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError("%s is no number" % name) from None
+    figures.check_ranges(given, _RANGES)
 
 
 def moved(hosts, rounds, asked):

@@ -4,19 +4,19 @@
 
 from __future__ import annotations
 
-from . import job_look, link_figures
+from . import job_look, link_figures, link_plan
 
 _LARGEST = 1e18
 _MAP, _TEXT, _LIST, _NUMBER, _FLAG = "no object", "no text", "no list", "no number", "neither true nor false"
 # What may be null stands with it.
 _PLACE = {"address": (_TEXT, False), "interface": (_TEXT, True), "machine_id": (_TEXT, True), "gpu_uuids": (_LIST, True),
           "link_kind": (_TEXT, True), "line_rate_bits_per_second": (_NUMBER, True), "mtu_bytes": (_NUMBER, True),
-          "iperf3_version": (_TEXT, True), "iperf3": (_TEXT, True), "local_time": (_TEXT, True)}
+          "iperf3_version": (_TEXT, True), "iperf3": (_TEXT, True), "local_time": (_TEXT, True), "own_addresses": (_LIST, True)}
 _SESSION = {"id": (_TEXT, False), "started": (_TEXT, False), "mode": (_TEXT, False), "left_out": (_MAP, False), "hosts": (_MAP, False),
             "rounds": (_LIST, False), "settings": (_MAP, False)}
 _PAIR = {"n": (_NUMBER, False), "round": (_NUMBER, False), "client": (_TEXT, False), "server": (_TEXT, False)}
 _ERROR = {"kind": (_TEXT, False), "message": (_TEXT, False)}
-_RESULT = {"send": (_MAP, True), "receive": (_MAP, True), "udp": (_MAP, True), "udp_receive": (_MAP, True),
+_RESULT = {"send": (_MAP, True), "receive": (_MAP, True), "udp": (_MAP, True), "udp_receive": (_MAP, True), "udp_error": (_MAP, True),
            "rtt_seconds": (_NUMBER, True), "path_mtu_bytes": (_NUMBER, True), "parallel": (_NUMBER, True), "black_hole": (_FLAG, True),
            "local_time": (_TEXT, True), "notes": (_LIST, True), "error": (_MAP, True), "counters": (_MAP, True)}
 _DIRECTION = {"bytes_per_second": (_NUMBER, True), "retransmits": (_NUMBER, True), "seconds": (_NUMBER, True)}
@@ -24,7 +24,6 @@ _UDP = {"bytes_per_second": (_NUMBER, True), "jitter_seconds": (_NUMBER, True), 
 _NOTES = {"server": {"port": (_NUMBER, True), "until": (_TEXT, True), "error": (_MAP, True)},
           "job": {"jid": (_TEXT, False), "started": (_TEXT, False), "seconds": (_NUMBER, False)},
           "lost": {"message": (_TEXT, False)}, "after": {"counters": (_MAP, False)}}
-_TIMES = ("seconds", "omit_seconds", "parallel", "udp_bits_per_second", "grace_seconds")
 
 
 def _is(kind, value):
@@ -64,15 +63,10 @@ def session_problem(data):
 def settings_problem(settings):
     """Likewise of a session's settings."""
     problem = _first(settings, {"ports": (_TEXT, False)}, "settings")
-    for key in _TIMES if not problem else ():
-        value = settings.get(key)
-        try:
-            # What Ansible's templates made of a number may be text.
-            fine = value is None or not isinstance(value, bool) and 0 <= float(value) < _LARGEST
-        except (TypeError, ValueError, OverflowError):
-            fine = False
-        if not fine:
-            return "settings.%s is %s" % (key, _NUMBER)
+    try:
+        link_plan.check(settings if problem is None else {})
+    except ValueError as error:
+        problem = "settings.%s" % error
     return problem
 
 
@@ -111,8 +105,8 @@ def note_problem(kind, content):
 def pair_problem(result):
     """Likewise of the result of a pair."""
     problem = _first(result, _RESULT)
-    parts = () if problem else [(key, _DIRECTION) for key in ("send", "receive")] + [("udp", _UDP), ("udp_receive", _UDP), ("error", _ERROR)]
-    for key, form in parts:
+    parts = {"send": _DIRECTION, "receive": _DIRECTION, "udp": _UDP, "udp_receive": _UDP, "error": _ERROR, "udp_error": _ERROR}
+    for key, form in () if problem else parts.items():
         if result.get(key) is not None:
             problem = problem or _first(result[key], form, key)
     if not problem and not all(isinstance(note, str) for note in result.get("notes") or []):

@@ -154,6 +154,40 @@ def test_a_number_that_lost_its_unit_is_refused_before_a_host_is_looked_at(tmp_p
     assert host.asked == []
 
 
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    """A function that plans a test of two hosts with these settings; `check`: without starting it."""
+    places = {name: dict(place(number + 1), counters=None) for number, name in enumerate(NAMES)}
+    monkeypatch.setattr(action.ansible_edge, "play_hosts", lambda task_vars: NAMES)
+    monkeypatch.setattr(action.ansible_edge, "registered", lambda task_vars, names, variable: places)
+
+    def plan(check=False, **settings):
+        host = Host(check=check)
+        answer = host._plan(str(tmp_path / "out"), {"ports": "5201-5300", **settings}, {"ansible_play_batch": NAMES})
+        return answer, host.said
+
+    return plan
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("setting", [
+    {"seconds": 7200}, {"seconds": 0}, {"seconds": "0"}, {"seconds": -5}, {"omit_seconds": 1e30}, {"parallel": 99999}, {"udp_bits_per_second": 0},
+    {"grace_seconds": -1}, {"seconds": float("nan")}, {"seconds": True}, {"seconds": [10]}, {"parallel": "four"}], ids=str)
+def test_a_number_that_no_host_takes_is_refused_before_anything_is_announced(planned, tmp_path, setting, check):
+    with pytest.raises(ValueError, match="^%s (must be between|is no number)" % next(iter(setting))) as caught:
+        planned(check, **setting)
+    assert complaints.say(str(caught.value), "zh") != str(caught.value) and not (tmp_path / "out").exists()
+
+
+def test_what_is_announced_is_what_can_be_kept(planned, tmp_path):
+    answer, said = planned(True, seconds="2", omit_seconds=0, parallel=0)
+    assert answer["plan"]["pairs"] == 1 and len(said) == 1 and not (tmp_path / "out").exists()
+    (tmp_path / "out").write_text("a file")
+    for check in (True, False):
+        with pytest.raises(run_directory.RunDirectoryError, match="gpu_audit_output_dir"):
+            planned(check, seconds=2)
+
+
 def test_what_is_left_are_hosts_where_nobody_is_at_work(session, client):
     number, other = session.data["rounds"][0][0]["n"], next(name for name in NAMES if name != client)
     session.note("server", number, {"port": 5207, "until": "2026-11-30 12:05 UTC"})

@@ -10,7 +10,16 @@ import re
 
 import pytest
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, link_path, link_rounds, link_store, measurement_store, run_directory
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
+    complaints,
+    link_path,
+    link_plan,
+    link_reading,
+    link_rounds,
+    link_store,
+    measurement_store,
+    run_directory,
+)
 
 FAST = 1.18e9
 NAMES = ["gpu1", "gpu2", "gpu3", "gpu4"]
@@ -241,6 +250,20 @@ def test_a_session_that_lacks_something_says_so(session, tmp_path, key):
     run_directory.write_json(os.path.join(session.folder, "session.json"), {name: value for name, value in session.data.items() if name != key})
     with pytest.raises(ValueError, match="can't be read: %s" % key):
         link_store.load(str(tmp_path), session.id).finish()
+
+
+@pytest.mark.parametrize("setting", [{"omit_seconds": []}, {"seconds": 1e17}, {"seconds": "ten"}, {"grace_seconds": -1}, {"udp_bits_per_second": True}])
+def test_settings_that_were_changed_are_said_so(session, tmp_path, setting):
+    run_directory.write_json(os.path.join(session.folder, "session.json"), dict(session.data, settings=dict(session.data["settings"], **setting)))
+    with pytest.raises(ValueError, match="can't be read: settings.%s" % next(iter(setting))) as caught:
+        link_store.load(str(tmp_path), session.id).data  # pylint: disable=expression-not-assigned
+    chinese(str(caught.value))
+
+
+def test_a_setting_that_is_null_is_as_one_that_is_not_there():
+    nulls = dict.fromkeys(("seconds", "omit_seconds", "parallel", "udp_bits_per_second", "grace_seconds", "udp"))
+    assert link_reading.settings_problem(dict(nulls, ports="1")) is None and link_plan.options(nulls) == link_plan.options({})
+    assert link_plan.grace(nulls) == link_plan.grace({}) == 60
 
 
 BROKEN_RESULTS = [
