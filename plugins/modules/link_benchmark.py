@@ -88,6 +88,11 @@ measurement:
       returned: always
       sample: null
     udp_receive: {description: The same of those from the peer., type: dict, returned: always, sample: null}
+    udp_error:
+      description: Why UDP packets weren't measured, C(kind) and C(message); null where nothing went wrong or nobody asked.
+      type: dict
+      returned: always
+      sample: null
     rtt_seconds: {description: The shortest round trip seen., type: float, returned: always, sample: 0.00011}
     rtt_loaded_seconds: {description: The mean one while the link was full., type: float, returned: always, sample: 0.0009}
     path_mtu_bytes: {description: The largest packet that the path takes in one piece., type: int, returned: always, sample: 9000}

@@ -82,6 +82,12 @@ counters:
   sample: {"eth1.rx_errors": 0}
 iperf3_version: {description: Version of iperf3., type: str, returned: unless O(state=stopped), sample: "3.12"}
 iperf3: {description: Its path., type: str, returned: unless O(state=stopped), sample: /usr/bin/iperf3}
+own_addresses:
+  description: The host's addresses that others may reach it by.
+  type: list
+  elements: str
+  returned: when O(state=checked)
+  sample: [192.0.2.17]
 sessions:
   description: Other tests of links of which some program runs on this host.
   type: list

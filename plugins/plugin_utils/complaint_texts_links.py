@@ -122,6 +122,24 @@ TABLE = (
         "{bytes} bytes a second are more than the link of {host} carries ({line} bits a second): no figure",
         "每秒 {bytes} 字节超过了 {host} 链路的线速（每秒 {line} 比特）：不计为数据",
     ),
+    (
+        "no answer to UDP packets from {host} port {port}, which answers TCP: a firewall drops UDP. Open the ports of "
+        "measure_network_link_ports for UDP too",
+        "{host} 端口 {port} 对 TCP 有应答，对 UDP 包没有应答：UDP 被防火墙丢弃。请在 measure_network_link_ports 的端口上同时放行 UDP",
+    ),
+    ("iperf3 measured for {seconds} s instead of {asked} s: no figure of the link", "iperf3 只测量了 {seconds} 秒（应为 {asked} 秒）：不能作为链路的数据"),
+    ("the receiver's count is missing; what was sent is no measure of what arrived", "缺少接收端的计数；发送量不能代表实际到达的量"),
+    ("{address} is an address of this host itself: packets to it leave by no link", "{address} 是本机自身的地址：发往它的包不经过任何链路"),
+    (
+        "packets from {address} to {peer} leave by {routed}, not by {interface}: the link that was named isn't tested. Set a route by "
+        "{same}, or name the other one with gpu_audit_link_address",
+        "从 {address} 到 {peer} 的包经 {routed} 发出，而不是 {interface}：被测的不是所指定的链路。请设置经 {same} 的路由，或用 "
+        "gpu_audit_link_address 指定另一个网口",
+    ),
+    (
+        "{one} and {other} are one machine: {address} is an address of both, and packets to it leave by no link. Leave one of them out",
+        "{one} 与 {other} 是同一台机器：{address} 同为两者的地址，发往它的包不经过任何链路。请去掉其中一个",
+    ),
     ("iperf3 measured the other direction than it was asked for", "iperf3 测量的方向与要求的相反"),
     ("no server was started on {host}", "{host} 上没有启动服务端"),
     ("{host} can't be reached: {error}", "无法连接 {host}：{error}"),

@@ -33,6 +33,19 @@ def rounds(hosts, mode="auto"):
     return [_circle(hosts, number * total // wanted) for number in range(wanted)]
 
 
+def one_machine(places):
+    """(name, other, address) of the first two names that mean one machine, None where all differ: the link address of one is the other's too.
+
+    places: {name: {"address", "own_addresses" (null where it isn't known)}}. The machine's id is no sign: copied machines share it.
+    """
+    names = {place["address"]: name for name, place in places.items()}
+    for other, place in places.items():
+        for address in place.get("own_addresses") or ():
+            if isinstance(address, str) and names.get(address, other) != other:
+                return names[address], other, address
+    return None
+
+
 def mode_for(count, mode="auto"):
     """What `auto` means for so many hosts."""
     return mode if mode != "auto" else "mesh" if count <= MESH_HOSTS else "log"

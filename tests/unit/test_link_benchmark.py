@@ -12,8 +12,9 @@ import stat
 
 import pytest
 
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import iperf3_output, iperf3_run, link, link_place
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import iperf3_output, iperf3_run, link, link_netlink, link_place
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.sources.host_files import HostFiles
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 
 OPTIONS = {
     "peer": "127.0.0.1",
@@ -37,7 +38,8 @@ TEN_GIGABIT = 10_000_000_000
 class Client:
     """Stands in for iperf3: `rates` are bits per second by number of streams; errors by how often it was asked."""
 
-    def __init__(self, rates, errors=None, cpu=0.1):
+    def __init__(self, rates, errors=None, cpu=0.1, seconds=2.0):
+        self.seconds = seconds
         self.rates, self.errors, self.cpu, self.asked = rates, errors or {}, cpu, []
 
     def __call__(self, used, argv, server, port, limit_seconds, session):
@@ -50,7 +52,7 @@ class Client:
             found = {
                 "bytes_per_second": self.rates[streams] / 8,
                 "retransmits": 0,
-                "seconds": 2.0,
+                "seconds": self.seconds,
                 "jitter_seconds": 1e-5,
                 "lost_fraction": 0.0,
             }
@@ -177,6 +179,53 @@ def test_loss_of_udp_is_measured_in_each_direction_with_packets_that_fit_everywh
     lost = Client({1: 1e9}, {1: {"kind": "reset", "message": "ended"}})
     test = link._Test(OPTIONS, {"tool": THREADED, "place": {"address": "127.0.0.1"}}, lost, None)
     assert test.udp("receive")[1]["kind"] == "reset" and test.udp("receive")[0]["lost_fraction"] == 0.0
+
+
+def test_a_client_that_ran_for_a_moment_gives_no_figure(on_lo):
+    client = Client({1: 9e9}, seconds=0.001)
+    result = link.run(OPTIONS, on_lo, client=client)
+    assert result["send"] is result["receive"] is None
+    assert result["error"] == {"kind": "protocol", "message": "send: iperf3 measured for 0.001 s instead of 2 s: no figure of the link"}
+    assert "0.001 秒（应为 2 秒）" in complaints.say(result["error"]["message"], "zh")
+    assert link.run(OPTIONS, on_lo, client=Client({1: 9e9}, seconds=None))["error"]["kind"] == "protocol"
+
+
+@pytest.mark.parametrize("error", [
+    {"kind": "stalled", "message": "took the connection and gave no answer"}, {"kind": "timeout", "message": "no answer"},
+    {"kind": "protocol", "message": "unable to read from stream socket: Resource temporarily unavailable"},
+])
+def test_blocked_udp_is_said_and_is_no_loss_of_zero(on_lo, error):
+    client = Client({1: 1e9}, {3: error, 4: error})
+    result = link.run(dict(OPTIONS, udp=True), on_lo, client=client)
+    assert result["error"] is result["udp"] is result["udp_receive"] is None and result["send"]["bytes_per_second"] == 1e9 / 8
+    assert "no answer to UDP packets from 127.0.0.1 port 5999, which answers TCP: a firewall drops UDP" in result["udp_error"]["message"]
+    assert "UDP 被防火墙丢弃" in complaints.say(result["udp_error"]["message"], "zh") and client.asked[-1] == "udp send"
+
+
+@pytest.mark.parametrize(("peer", "routed", "words", "chinese"), [
+    ("127.0.0.1", "lo", "127.0.0.1 is an address of this host itself", "本机自身的地址"),
+    ("192.0.2.9", "eth0", "leave by eth0, not by eth1: the link that was named isn't tested", "被测的不是所指定的链路"),
+])
+def test_packets_that_leave_by_another_way_test_nothing(monkeypatch, peer, routed, words, chinese):
+    monkeypatch.setattr(link_netlink, "route_interface", lambda peer, source: routed)
+    if peer != "127.0.0.1":
+        monkeypatch.setattr(link_netlink, "is_own", lambda peer: False)
+    with pytest.raises(ValueError, match=words) as raised:
+        link_place.check_way({"address": "192.0.2.1", "interface": "eth1"}, peer)
+    assert chinese in complaints.say(str(raised.value), "zh")
+
+
+def test_the_way_of_an_address_that_no_packet_leaves_by_is_the_hosts(monkeypatch):
+    monkeypatch.setattr(link_netlink, "is_own", lambda peer: False)
+    monkeypatch.setattr(link_netlink, "route_interface", lambda peer, source: "eth1")
+    link_place.check_way({"address": "192.0.2.1", "interface": "dummy0"}, "192.0.2.9")
+    link_place.check_way({"address": "192.0.2.1", "interface": "eth1"}, "192.0.2.9")
+
+
+def test_a_plan_asks_for_the_way(monkeypatch):
+    monkeypatch.setattr(link_place, "address_of", lambda *_given: {"address": "127.0.0.1", "interface": "lo"})
+    with pytest.raises(ValueError, match="address of this host itself"):
+        link.plan(OPTIONS)
 
 
 @pytest.mark.parametrize(("rate", "options", "moved", "seconds"), [

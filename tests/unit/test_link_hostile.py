@@ -93,3 +93,8 @@ def test_other_tests_on_a_host_are_named():
         other.kill()
         other.wait()
     assert "unit-other" not in iperf3_run.sessions()
+
+
+def test_what_a_program_that_crashed_had_printed_is_no_result(tmp_path):
+    _facts, error = client(tmp_path, "echo '%s'; kill -SEGV $$\n" % (RESULT % ("sum_received", "9e9")), "unit-crash")
+    assert error == {"kind": "local", "message": "iperf3 was ended by signal 11"}

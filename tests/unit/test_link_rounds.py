@@ -84,3 +84,12 @@ def test_any_number_of_hosts(count, mode):
     never_twice(made)
     assert all(made)
     assert {name for pairs in made for pair in pairs for name in pair} == set(hosts(count))
+
+
+def test_two_names_of_one_machine_are_found():
+    places = {"a": {"address": "192.0.2.1", "own_addresses": ["192.0.2.1", "192.0.2.2", "172.17.0.1"]},
+              "b": {"address": "192.0.2.2", "own_addresses": ["192.0.2.1", "192.0.2.2", "172.17.0.1"]}}
+    assert set(link_rounds.one_machine(places)[:2]) == {"a", "b"}
+    # Copied machines, and those that have the same address for their containers.
+    apart = {name: {"address": place["address"], "own_addresses": [place["address"], "172.17.0.1"]} for name, place in places.items()}
+    assert link_rounds.one_machine(apart) is None and link_rounds.one_machine({"a": {"address": "192.0.2.1"}}) is None

@@ -142,10 +142,12 @@ def client(used, argv, server, port, limit_seconds, session, run=run_program):
             "%s took the connection and gave no answer, or stopped answering, within %d s: no iperf3 server listens there, its machine "
             "hangs, or large packets get lost on the way" % (where, limit_seconds) if known else
             "no answer from %s within %d s: a firewall drops it, or what listens there is no iperf3 server" % (where, limit_seconds))}
+    # Whatever a program that crashed had printed before, its result isn't to be trusted.
+    ended_by = None if done.rc is None else -done.rc if done.rc < 0 else done.rc - 128
+    if ended_by is not None and ended_by > 0:
+        return facts, {"kind": "local", "message": "iperf3 was ended by signal %d" % ended_by}
     if facts["error"] is None:
         return facts, None
-    if done.rc is not None and done.rc < 0:
-        return facts, {"kind": "local", "message": "iperf3 was ended by signal %d" % -done.rc}
     kind = kind_of(facts["error"], done.duration_seconds)
     return facts, {"kind": kind, "message": _SAID[kind] % {"where": where, "said": facts["error"]}}
 

@@ -26,6 +26,10 @@ BUSY_CORE_FRACTION = 0.85
 BUSY_TRIES = 4
 # Kinds after which the other direction can't work either, and would only take its time to say so.
 _FINAL = ("refused", "timeout", "unreachable", "dns", "stalled", "local", "busy")
+# A test that lasted for less of its time is none.
+LEAST_OF_TIME = 0.5
+# What iperf3 says where no UDP packet is answered and nobody ends it before.
+_NO_PACKET = "Resource temporarily unavailable"
 _RANGES = {"seconds": (1, 3600), "omit_seconds": (0, 60), "parallel": (0, 128), "port": (1, 65535),
            "udp_bits_per_second": (8000, 100000000000)}
 
@@ -49,6 +53,7 @@ def plan(options, host=None):
         raise ValueError("directions: give send, receive or both, not %s" % ", ".join(wrong or ["none"]))
     host = host or HostFiles()
     place = link_place.address_of(options.get("address"), options.get("management"))
+    link_place.check_way(place, options["peer"])
     used = iperf3_run.tool(options.get("iperf3"), host.text_or("/etc/os-release", ""))
     line_rate = link_place.describe(host, link_place.look(host), place["interface"])["line_rate_bits_per_second"]
     moved, seconds = most_moved(options, line_rate)
@@ -118,8 +123,8 @@ def _measure(options, planned, host, client):
     notes += _mtu_notes(mtu, link["mtu_bytes"], peer)
     result = {
         "client_address": place["address"], "server_address": peer, "port": options["port"], "interface": interface, "tool": "iperf3",
-        "iperf3_version": used.version, "send": None, "receive": None, "udp": None, "udp_receive": None, "rtt_seconds": None,
-        "rtt_loaded_seconds": None,
+        "iperf3_version": used.version, "send": None, "receive": None, "udp": None, "udp_receive": None, "udp_error": None,
+        "rtt_seconds": None, "rtt_loaded_seconds": None,
         "path_mtu_bytes": mtu["path_mtu_bytes"], "interface_mtu_bytes": link["mtu_bytes"], "black_hole": mtu["black_hole"],
         "parallel": None,
         "line_rate_bits_per_second": link["line_rate_bits_per_second"], "link_kind": link["link_kind"], "counters": None, "error": None,
@@ -138,7 +143,9 @@ def _measure(options, planned, host, client):
             found, error = test.udp(direction)
             result["udp" if direction == "send" else "udp_receive"] = found
             if error:
-                notes.append("%s: UDP: %s" % (direction, error["message"]))
+                words = "%s: UDP: %s" % (direction, error["message"])
+                notes.append(words)
+                result["udp_error"] = result["udp_error"] or {"kind": error["kind"], "message": words}
                 if error["kind"] in _FINAL:
                     break
     # What iperf3 sees is never the idle link: its streams fill every queue on the way.
@@ -181,7 +188,7 @@ class _Test(object):
         self.options, self.used, self.address = options, planned["tool"], planned["place"]["address"]
         self.client, self.line_rate = client, line_rate
         self.streams = options.get("parallel") or 1
-        self.notes, self.rtt, self.rtt_loaded = [], None, None
+        self.notes, self.rtt, self.rtt_loaded, self.answered = [], None, None, False
 
     def _once(self, streams=1, reverse=False, udp=None):
         options = self.options
@@ -195,7 +202,7 @@ class _Test(object):
                 break
             # Not all at the same moment again.
             time.sleep(random.uniform(0.5, 1.5) * (attempt + 1))
-        return facts, error
+        return facts, error or _incomplete(facts["directions"].get("receive" if reverse else "send"), seconds)
 
     def direction(self, name):
         """({"bytes_per_second", "retransmits", "seconds", "streams"} or None, error or None) with as many streams as it takes."""
@@ -208,10 +215,9 @@ class _Test(object):
                 if best:
                     self.notes.append("%s: with %d streams: %s" % (name, streams, failed["message"]))
                 break
-            found = dict(facts["directions"].get(name) or {}, streams=streams)
-            rate = found.get("bytes_per_second")
-            if rate is None:
-                return None, {"kind": "protocol", "message": "iperf3 measured the other direction than it was asked for"}
+            self.answered = True
+            found = dict(facts["directions"][name], streams=streams)
+            rate = found["bytes_per_second"]
             self._latency(facts)
             enough = best and rate < best["bytes_per_second"] * 1.05
             if best is None or rate > best["bytes_per_second"]:
@@ -244,10 +250,30 @@ class _Test(object):
     def udp(self, name):
         """({"bytes_per_second", "jitter_seconds", "lost_fraction"} or None, error or None) at a rate that a link carries easily."""
         facts, error = self._once(reverse=name == "receive", udp=self.options["udp_bits_per_second"])
-        found = facts["directions"].get(name)
-        if error or not found:
-            return None, error or {"kind": "protocol", "message": "no figures"}
+        if not error and facts["directions"][name]["lost_fraction"] is None:
+            error = {"kind": "protocol", "message": "how many packets arrived isn't told; what was sent is no measure of it"}
+        if error and self.answered and (error["kind"] in ("stalled", "timeout") or _NO_PACKET in error["message"]):
+            error = {"kind": "timeout", "message": "no answer to UDP packets from %s port %d, which answers TCP: a firewall drops UDP. Open the "
+                     "ports of measure_network_link_ports for UDP too" % (self.options["peer"], self.options["port"])}
+        if error:
+            return None, error
+        found = facts["directions"][name]
         return dict((key, found[key]) for key in ("bytes_per_second", "jitter_seconds", "lost_fraction")), None
+
+
+def _incomplete(found, asked):
+    """Why what iperf3 counted in a direction is no figure of the link, as an error; None where it is one."""
+    if not found:
+        words = "iperf3 measured the other direction than it was asked for"
+    elif found["bytes_per_second"] is None:
+        words = "the receiver's count is missing; what was sent is no measure of what arrived"
+    elif found["seconds"] is None or found["seconds"] < LEAST_OF_TIME * asked:
+        words = "iperf3 measured for %s s instead of %d s: no figure of the link" % (
+            "?" if found["seconds"] is None else "%.3g" % found["seconds"], asked)
+    else:
+        return None
+    # Where every packet got lost the receiver's clock may never have begun.
+    return None if found and found["lost_fraction"] == 1.0 else {"kind": "protocol", "message": words}
 
 
 # --------------------------------------------------------------- the other end
@@ -281,6 +307,8 @@ def serve(options, host=None):
         return found
     used = iperf3_run.tool(options.get("iperf3"), host.text_or("/etc/os-release", ""))
     found.update(iperf3_version=used.version, iperf3=used.path)
+    if options["state"] == "checked":
+        found["own_addresses"] = link_place.reached_addresses()
     if options["state"] == "started":
         if not 1 <= options["lifetime_seconds"] <= 86400:
             raise ValueError("lifetime_seconds must be between 1 and 86400, not %s" % options["lifetime_seconds"])

@@ -76,6 +76,11 @@ def own_addresses():
     return _listed(_addresses(None))
 
 
+def reached_addresses():
+    """[the addresses of this host that others may reach it by]; NoAddress where they can't be read."""
+    return [entry["address"] for entry in _addresses(None) if entry["scope"] == "global"]
+
+
 def _listed(there):
     shown = ["%s %s" % (entry["interface"], entry["address"]) for entry in there if entry["scope"] == "global"]
     return ", ".join(shown[:12]) or "no address but its own loop"
@@ -109,6 +114,21 @@ def _management(name, there):
                 return {"address": candidate, "interface": entry["interface"]}
     raise NoAddress("%s: management: what Ansible reaches this host by (%s) isn't one of its own addresses (NAT, a proxy, the host "
                     "itself). Name one: %s" % (VARIABLE, name or "unknown", _listed(there)))
+
+
+def check_way(place, peer):
+    """ValueError where packets from `place`, an address_of(), to a peer don't leave the host by its interface: another link was tested."""
+    try:
+        if link_netlink.is_own(peer):
+            raise ValueError("%s is an address of this host itself: packets to it leave by no link" % peer)
+        routed = link_netlink.route_interface(peer, place["address"])
+    except OSError:
+        # The test will say that there is no route.
+        return
+    # No packet leaves by these: their addresses are reached by whichever link a host has.
+    if routed != place["interface"] and not place["interface"].startswith(("lo", "dummy")):
+        raise ValueError("packets from %s to %s leave by %s, not by %s: the link that was named isn't tested. Set a route by %s, or name the "
+                         "other one with %s" % (place["address"], peer, routed, place["interface"], place["interface"], VARIABLE))
 
 
 # ---------------------------------------------------------------- the interface
