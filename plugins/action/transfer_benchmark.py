@@ -47,18 +47,27 @@ def _presigned(arguments):
         raise ValueError("access_key and secret_key belong together: one of them is missing")
     if arguments.get("storage") not in (None, "s3"):
         raise ValueError("storage: keys are of an S3-compatible storage, not of %s" % arguments["storage"])
+    for key in ("url", *KEYS):
+        if isinstance(arguments.get(key), (list, dict)):
+            raise ValueError("%s must be text or a number, not a list or a map" % key)
+    if arguments.get("s3_addressing") not in (None, "", *presign.ADDRESSINGS):
+        # The module, which refuses such words elsewhere, never gets to see this one.
+        raise ValueError("s3_addressing: %r is none of %s" % (arguments["s3_addressing"], ", ".join(presign.ADDRESSINGS)))
     region = str(arguments.get("region") or "us-east-1")
-    url = presign.object_url(str(arguments.get("url") or ""), region, arguments.get("s3_endpoint"), arguments.get("s3_addressing"))
+    url = presign.object_url(str(arguments.get("url") or ""), region, str(arguments.get("s3_endpoint") or ""), arguments.get("s3_addressing"))
 
     def signed(method, address):
         return presign.presign(method, address, str(arguments["access_key"]), str(arguments["secret_key"]), region, _seconds(arguments),
-                               arguments.get("session_token"))
+                               str(arguments.get("session_token") or ""))
     if arguments.get("direction") != "upload":
         return {"url": signed("GET", url), "storage": "s3"}
     if not url.endswith("/"):
         raise ValueError("url: an upload test with keys chooses a name of its own, so that it replaces nothing: end the URL in /")
-    streams = arguments.get("streams") or 1
-    names = ["%sgpu-audit-transfer-%s.bin" % (url, secrets.token_hex(6)) for _number in range(max(1, min(64, int(streams))))]
+    try:
+        streams = max(1, min(64, int(arguments.get("streams") or 1)))
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("streams is no number") from None
+    names = ["%sgpu-audit-transfer-%s.bin" % (url, secrets.token_hex(6)) for _number in range(streams)]
     return {"url": url, "storage": "s3", "upload_urls": [signed("PUT", name) for name in names], "read_url": signed("GET", names[0]),
             "delete_urls": [signed("DELETE", name) for name in names]}
 
@@ -68,6 +77,7 @@ def _seconds(arguments):
     try:
         attempts, limit = float(arguments.get("attempts") or 3), float(arguments.get("timeout_seconds") or 300)
         wait = max(0.0, float(arguments.get("start_at") or 0) - time.time())
-        return min(attempts * limit + wait + SPARE_SECONDS, presign.LONGEST_SECONDS)
+        needed = attempts * limit + wait + SPARE_SECONDS
+        return min(needed, presign.LONGEST_SECONDS) if needed >= SPARE_SECONDS else SPARE_SECONDS
     except (TypeError, ValueError):
         return SPARE_SECONDS

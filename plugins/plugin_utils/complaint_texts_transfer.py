@@ -65,7 +65,11 @@ TABLE = (
         "使用密钥的上传测试会自行命名对象，以免覆盖已有对象：URL 请以 / 结尾",
     ),
     ("an s3:// URL names a bucket and a key, as in s3://bucket/key", "s3:// URL 应给出存储桶与对象键，例如 s3://bucket/key"),
-    ("s3_endpoint is no http or https URL", "s3_endpoint 不是 http 或 https URL"),
+    ("{option} is no http or https URL", "{option} 不是 http 或 https URL"),
+    (
+        "url: a key with ? or # can't be given as s3://; give the http or https URL of the object, with %3F for ? and %23 for #",
+        "url：带有 ? 或 # 的对象键不能用 s3:// 形式；请给出该对象的 http 或 https URL，其中 ? 写作 %3F，# 写作 %23",
+    ),
     (
         "something lies at {url} already, and a test replaces nothing. Give a URL that ends in / (the test's own name is added), or a name "
         "that isn't taken",

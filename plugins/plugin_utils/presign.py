@@ -10,10 +10,13 @@ from __future__ import annotations
 import datetime
 import hashlib
 import hmac
+import re
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 LONGEST_SECONDS = 7 * 86400
+ADDRESSINGS = ("path", "virtual")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_BUCKET = re.compile(r"\A[\w.-]{1,63}\Z", re.ASCII)
 
 
 def object_url(url, region, endpoint=None, addressing=None):
@@ -22,18 +25,35 @@ def object_url(url, region, endpoint=None, addressing=None):
     >>> object_url("s3://b/k/x.bin", "eu-central-1"), object_url("s3://b/k", "r", "http://h:9000")
     ('https://b.s3.eu-central-1.amazonaws.com/k/x.bin', 'http://h:9000/b/k')
     """
-    parts = urlsplit(url)
-    if parts.scheme != "s3":
+    if not url.lower().startswith("s3://"):
+        _split("url", url)
         return url
-    if not parts.netloc or "@" in parts.netloc:
+    bucket, _slash, key = url[len("s3://"):].partition("/")
+    if not _BUCKET.match(bucket):
         raise ValueError("url: an s3:// URL names a bucket and a key, as in s3://bucket/key")
-    base = urlsplit(endpoint or "https://s3.%s.amazonaws.com" % region)
+    if set(key) & set("?#"):
+        # What is announced and kept of a URL ends there.
+        raise ValueError("url: a key with ? or # can't be given as s3://; give the http or https URL of the object, with %3F for ? and %23 for #")
+    base = _split("s3_endpoint", endpoint or "https://s3.%s.amazonaws.com" % region)
     if base.scheme not in _DEFAULT_PORTS or not base.hostname or "@" in base.netloc:
         raise ValueError("s3_endpoint is no http or https URL")
-    key = parts.path.lstrip("/")
+    # The key as it is: a % in it is one.
+    key = _encoded(key, "/")
     if (addressing or ("path" if endpoint else "virtual")) == "path":
-        return "%s://%s%s/%s/%s" % (base.scheme, base.netloc, base.path.rstrip("/"), parts.netloc, key)
-    return "%s://%s.%s%s/%s" % (base.scheme, parts.netloc, base.netloc, base.path.rstrip("/"), key)
+        return "%s://%s%s/%s/%s" % (base.scheme, base.netloc, base.path.rstrip("/"), bucket, key)
+    return "%s://%s.%s%s/%s" % (base.scheme, bucket, base.netloc, base.path.rstrip("/"), key)
+
+
+def _split(option, url):
+    """The parts of an option's URL; ValueError that names the option where it has no parts, or no port that is one."""
+    try:
+        parts = urlsplit(url)
+        good = parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise ValueError("%s is no http or https URL" % option)
+    return parts
 
 
 def presign(method, url, access_key, secret_key, region, seconds, session_token=None, now=None):

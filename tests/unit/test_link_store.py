@@ -256,7 +256,7 @@ def test_a_session_that_lacks_something_says_so(session, tmp_path, key):
 def test_settings_that_were_changed_are_said_so(session, tmp_path, setting):
     run_directory.write_json(os.path.join(session.folder, "session.json"), dict(session.data, settings=dict(session.data["settings"], **setting)))
     with pytest.raises(ValueError, match="can't be read: settings.%s" % next(iter(setting))) as caught:
-        link_store.load(str(tmp_path), session.id).data  # pylint: disable=expression-not-assigned
+        link_store.load(str(tmp_path), session.id).finish()
     chinese(str(caught.value))
 
 

@@ -9,7 +9,7 @@ import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring, presign, secret_options
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, measuring, presign, secret_options
 
 # https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -63,6 +63,20 @@ def test_where_an_object_lies(arguments, url):
     assert presign.object_url(*arguments) == url
 
 
+@pytest.mark.parametrize("key, path", [
+    ("a%41", "/b/a%2541"), ("a b+c", "/b/a%20b%2Bc"), ("\u6570/x", "/b/%E6%95%B0/x"), ("/x//y", "/b//x//y"), ("100%", "/b/100%25"), ("in/", "/b/in/")])
+def test_a_key_is_taken_as_it_is(key, path):
+    url = presign.object_url("s3://b/" + key, "r", "http://h:9000")
+    assert urlsplit(url).path == path == urlsplit(presign.presign("GET", url, ACCESS, SECRET, "r", 60, None, MAY_2013)).path
+
+
+@pytest.mark.parametrize("key", ["data#1.bin", "da?ta.bin", "?", "#"])
+def test_a_key_that_no_announcement_would_name_is_refused(key):
+    with pytest.raises(ValueError, match="with %3F for") as caught:
+        presign.object_url("s3://b/" + key, "r", "http://h:9000")
+    assert "对象键" in complaints.say(str(caught.value), "zh")
+
+
 @pytest.mark.parametrize("url, endpoint", [("s3:///k", None), ("s3://u:pa55@b/k", None), ("s3://b/k", "h:9000"), ("s3://b/k", "https://u:pa55@h")])
 def test_what_names_no_object(url, endpoint):
     with pytest.raises(ValueError) as caught:
@@ -103,6 +117,26 @@ def test_keys_become_urls(presigned):
 def test_keys_that_can_not_be_used(presigned, arguments, message):
     with pytest.raises(ValueError, match=message):
         presigned(arguments)
+
+
+@pytest.mark.parametrize("given, message", [
+    ({"s3_endpoint": "http://h:99999"}, "s3_endpoint is no http"), ({"s3_endpoint": "http://[h"}, "s3_endpoint is no http"),
+    ({"s3_endpoint": "http://h:0"}, "s3_endpoint is no http"), ({"s3_endpoint": 7}, "s3_endpoint is no http"),
+    ({"url": "https://h:99999/in/"}, "url is no http"), ({"url": ["s3://b/"]}, "url must be text"), ({"session_token": {"a": 1}}, "session_token must be"),
+    ({"secret_key": [1]}, "secret_key must be text"), ({"s3_endpoint": {}, "region": ["x"]}, "region must be text"),
+    ({"s3_addressing": "both"}, "s3_addressing: 'both' is none of path, virtual"), ({"streams": [1]}, "streams is no number"),
+    ({"streams": "many"}, "streams is no number"), ({"streams": float("inf")}, "streams is no number")], ids=str)
+def test_an_option_that_can_not_be_used_is_named(presigned, given, message):
+    whole = {"url": "s3://b/in/", "s3_endpoint": "http://h", "access_key": ACCESS, "secret_key": SECRET, "direction": "upload"}
+    with pytest.raises(ValueError, match="^" + message) as caught:
+        presigned({**whole, **given})
+    assert complaints.say(str(caught.value), "zh") != str(caught.value)
+
+
+@pytest.mark.parametrize("given", [{"timeout_seconds": float("nan")}, {"attempts": float("inf"), "timeout_seconds": "x"}, {"attempts": [3]}, {"attempts": -9}])
+def test_a_number_that_is_none_is_left_to_the_module(presigned, given):
+    made = presigned({"url": "s3://b/k", "access_key": ACCESS, "secret_key": SECRET, "direction": "download", **given})
+    assert parse_qs(urlsplit(made["url"]).query)["X-Amz-Expires"] == ["1800"]
 
 
 def test_without_keys_nothing_is_signed(presigned):
