@@ -288,7 +288,8 @@ def _finding(name, check, metric, level, context):
     if evidence:
         finding["evidence"] = evidence
     if metric.get("advice"):
-        finding["advice"] = messages.text(language, metric["advice"])
+        keys = [metric["advice"]] if isinstance(metric["advice"], str) else metric["advice"]
+        finding["advice"] = ("" if language == "zh" else " ").join(messages.text(language, key) for key in keys)
     network = name.startswith("network.")
     # A network that breaks is mended, not enlarged.
     if context.base_missing and name in SIZING_CHECKS and not (network and metric.get("advice")):

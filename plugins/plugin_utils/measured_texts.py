@@ -63,6 +63,11 @@ _PHRASES = {
     ("", "upload_tries"): ("uploads: {v} tries failed", "上传：失败 {v} 次", ""),
     ("", "download_tries"): ("downloads: {v} tries failed", "下载：失败 {v} 次", ""),
     ("", "said"): ("~({v})", "~（{v}）", ""),
+    ("", "transfer_target"): ("the target was {v}", "目标为 {v}", ""),
+    ("", "stored_as"): ("the test is stored as {v}", "该测试保存为 {v}", ""),
+    ("", "earlier_upload"): ("an earlier upload to {v} got through", "此前到 {v} 的上传成功", ""),
+    ("", "earlier_download"): ("an earlier download of {v} got through", "此前从 {v} 的下载成功", ""),
+    ("", "earlier_bytes_per_second"): ("~at {v}", "~，速率 {v}", "bytes_per_second"),
     ("", "concurrency_within"): ("{v} requests at once keep within the latency", "{v} 个并发请求延迟达标", "number"),
     ("", "lowest_missed"): (
         "the lowest step that counts, {v} at once, doesn't keep within the latency",

@@ -189,6 +189,15 @@ TABLE = {
         "the server.",
         "连接中途断开：检查负载均衡和防火墙的超时、路径丢包以及服务器是否重启。",
     ),
+    "advice.failed_said": (
+        "Look at what was said of each failure, mend that, then measure again.",
+        "查看每次失败给出的原因，修复后重新测量。",
+    ),
+    "advice.failed_mistyped": (
+        "Where the target was merely mistyped, measure the right one, or delete the file of this test (named in the finding, below "
+        "gpu_audit_output_dir): an earlier test of another target, where there is one, then counts again.",
+        "若只是目标写错，请用正确的目标重新测量，或删除该测试的文件（文件名见检查结果，位于 gpu_audit_output_dir 下）：此前其他目标的测试（如有）会重新生效。",
+    ),
     "advice.failed_checksum": (
         "What arrived isn't what was sent. Don't use this path for data: look for a proxy or cache that changes bodies, a truncating "
         "server, then faulty memory or a faulty network card "

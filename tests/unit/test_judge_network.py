@@ -197,6 +197,34 @@ def test_a_transfer_of_which_nothing_got_through_fails_with_its_reason(language,
     assert entry["checklist"]["network"] == "fail" and entry["verdict"] == "not_ready"
 
 
+@pytest.mark.parametrize("kind", ["refused", "protocol"])
+@pytest.mark.parametrize(
+    "language, stored, earlier, advice",
+    [
+        ("en", "the target was http://nas/x; the test is stored as measurements/", "an earlier upload to http://nas/right got through at 1.00 GiB/s", "delete the file of this test"),
+        ("zh", "目标为 http://nas/x；该测试保存为 measurements/", "此前到 http://nas/right 的上传成功，速率 1.00 GiB/s", "删除该测试的文件"),
+    ],
+)
+def test_a_mistyped_target_is_told_with_its_file_and_what_it_hides(kind, language, stored, earlier, advice):
+    document, inputs = moved(bytes_per_second=2.0**30)
+    good = document["measurements"].pop()
+    good.update(target="http://nas/right (upload)", finished="2026-11-29T10:00:00Z")
+    failure = {"kind": kind, "message": "m"}
+    document, inputs = moved(attempts=[attempt(failure)] * 3, bytes_per_second=None)
+    alone = judging.finding(judging.judged(document, inputs, language=language), "network.transfer_failures")
+    document["measurements"].append(good)
+    finding = judging.finding(judging.judged(document, inputs, language=language), "network.transfer_failures")
+    moment = document["measurements"][-2]["finished"].replace("-", "").replace(":", "")
+    name = "%s/transfer_benchmark-%s-*.json" % (document["name"], moment)
+    assert finding["status"] == "fail" and stored + name in finding["message"] and earlier in finding["message"], finding["message"]
+    assert advice in finding["advice"] and name in alone["message"] and earlier not in alone["message"]
+
+
+def test_a_target_of_which_some_attempts_got_through_is_not_mistyped():
+    finding = found(moved(attempts=[attempt(REFUSED)] * 2 + [attempt()]), "network.transfer_failures")
+    assert finding["status"] == "fail" and "stored as" not in finding["message"] and "mistyped" not in finding["advice"]
+
+
 @pytest.mark.parametrize(
     "kind, word",
     [

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 
-from .measurements import SILENT, failed_since, find_measurement, find_optional
+from ..run_directory import safe_name
+from .measurements import SILENT, failed_since, find_measurement, find_optional, with_results
 from .registry import amount, define, flag, mapping, maps, text
 
 MODULE = "transfer_benchmark"
@@ -349,12 +350,37 @@ def _derive_failures(state):
         if fraction:
             evidence.append({"what": direction + "_tries", "value": "%g / %g" % (tries["failed"], tries["all"]), "source": source})
             evidence += failures_told(direction, tries["kinds"], tries["words"], source)
+        if fraction == 1:
+            evidence += _stored(state, direction, source)
     state.value(FAILURES, found[0][0], evidence)
     if any(failed_since(entry) for entry in told):
         state.values[FAILURES]["note"] = "finding.later_failed"
     kind = next(iter(commonest(found[0][2]["kinds"])), None)
-    if kind in FAILED_ADVICE:
-        state.values[FAILURES]["advice"] = FAILED_ADVICE[kind]
+    advice = [FAILED_ADVICE[kind]] if kind in FAILED_ADVICE else []
+    if found[0][0] == 1:
+        # Whoever mistyped a target measured nothing of this host.
+        advice = [*(advice or ["advice.failed_said"]), "advice.failed_mistyped"]
+    if advice:
+        state.values[FAILURES]["advice"] = advice
+
+
+def _stored(state, direction, source):
+    """Evidence of a test of which nothing got through: its file, and what an earlier one of another target, which it hides, got."""
+    tests = with_results(state.document, MODULE, going(direction))
+    stamp = (text(tests[0], "finished") or "?").replace("-", "").replace(":", "")
+    name = safe_name(text(state.document, "name") or text(tests[0], "name") or "?")
+    told = [("transfer_target", _where(tests[0]), source), ("stored_as", "measurements/%s/%s-%s-*.json" % (name, MODULE, stamp), source)]
+    earlier = next((entry for entry in tests[1:] if _speed(entry["result"]) is not None), None)
+    if earlier is not None:
+        told.append(("earlier_" + direction, _where(earlier), source_of(earlier)))
+        told.append(("earlier_bytes_per_second", _speed(earlier["result"]), source_of(earlier)))
+    return [{"what": what, "value": value, "source": said} for what, value, said in told]
+
+
+def _where(entry):
+    """The target of a test without its direction."""
+    target, _bracket, direction = (text(entry, "target") or "?").rpartition(" (")
+    return target or direction
 
 
 def _derive_distribution(state):
