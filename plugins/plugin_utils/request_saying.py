@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 from ..module_utils.measure import latency
+from . import measured_texts
 from .messages import sentence
 from .numbers import format_number, format_short_duration
 
 TABLE = {
+    "failed": ("failed: not one request was answered ({said})", "失败：没有一个请求得到应答（{said}）"),
+    "kind": ("{n} x {kind}", "{n} 次{kind}"),
     "answers": ("answers up to {rate} requests a second", "每秒最多应答 {rate} 个请求"),
     "at": ("at {n} at once {said}", "并发 {n} 时 {said}"),
     "quantile": ("{name} {seconds}", "{name} {seconds}"),
@@ -32,6 +35,10 @@ def _text(language, key, **params):
 
 def of_test(result, wanted=None, language="en"):
     """The figures of a request_benchmark result in one line; "" where nothing was answered. `wanted`: concurrency of the form."""
+    kinds = _all_failed(result["steps"])
+    if kinds:
+        told = [_text(language, "kind", n=n, kind=measured_texts.kind(name, language)) for name, n in kinds]
+        return _text(language, "failed", said=_text(language, "comma").join(told))
     knee = result["knee_concurrency"]
     steps = latency.counted(result["steps"])
     shown = step_at(steps, wanted, knee)
@@ -47,6 +54,17 @@ def of_test(result, wanted=None, language="en"):
         key = "knee_unknown" if knee is None else "knee_none" if not knee else "knee_most" if knee == steps[-1]["concurrency"] else "knee"
         said.append(_text(language, key, n=knee, limit=format_short_duration(result["latency_slo_seconds"], language)))
     return _text(language, "semicolon").join(said)
+
+
+def _all_failed(steps):
+    """[(kind of failure, how often)] where no request of any step was answered, the most frequent first; else []."""
+    if any(step["error_fraction"] is None or step["error_fraction"] < 1 for step in steps):
+        return []
+    found = {}
+    for step in steps:
+        for name, n in step["errors"].items():
+            found[name] = found.get(name, 0) + n
+    return sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
 def step_at(steps, wanted, knee):

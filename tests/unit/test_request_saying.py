@@ -54,5 +54,13 @@ def test_a_stream_has_its_first_token_and_its_tokens():
 
 def test_a_test_without_answers_says_what_is_known():
     nothing = [samples.step(1, None, errors={"refused": 40}, requests=40, stopped="errors")]
-    assert request_saying.of_test(result(nothing, knee=0, rate=0.0)) == "not even 1 at once keeps p95 within the acceptable 400 ms"
+    assert request_saying.of_test(result(nothing, knee=0, rate=0.0)) == "failed: not one request was answered (40 x connection refused)"
     assert request_saying.of_test(result([], knee=None, slo=None, rate=None)) == ""
+
+
+def test_a_test_of_which_no_request_was_answered_reads_failed_with_the_reasons():
+    steps = [samples.step(1, None, requests=20, errors={"http_5xx": 20}), samples.step(10, None, requests=30, errors={"http_5xx": 10, "timeout": 20})]
+    assert request_saying.of_test(result(steps, knee=0)) == (
+        "failed: not one request was answered (30 x error of the server (HTTP 5xx), 20 x no answer in time)")
+    assert request_saying.of_test(result(steps, knee=0), language="zh").startswith("失败：没有一个请求得到应答（30 次服务器错误")
+    assert "failed" not in request_saying.of_test(result([*STEPS, steps[0]]))
