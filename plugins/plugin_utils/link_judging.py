@@ -4,15 +4,20 @@
 
 One bad host makes every pair that it is in slow. A host's own figure is therefore, for each direction, the upper median of its pairs, those
 with hosts that are certainly slow left out: a host whose best pair is slow is slow itself. Where a host was tested with one other only, and
-that one with nobody else, nobody can tell which of the two it is.
+that one with nobody else, nobody can tell which of the two it is. Where it was tested only with hosts that are slow with others too, its
+own speed isn't known. A pair far below what both its hosts reach with others is no host's own fault.
 """
 
 from __future__ import annotations
+
+from .link_losses import is_proven
 
 # From this share of what it should be on, a host's best pair is no sign of a slow host.
 CERTAINLY_SLOW = 0.8
 # Below this share of the line rate, or of the group's median, a host's own link is slow.
 SLOW_FRACTION = 0.9
+# Below this share of what both its hosts reach with others a pair is slow by itself.
+SLOW_PAIR_FRACTION = 0.5
 # Above it one pair of iperf3 doesn't fill a link, and a link of a virtual machine has no rate of its own.
 LARGEST_JUDGED_BITS_PER_SECOND = 100e9
 
@@ -37,7 +42,7 @@ def hosts_figures(pairs, links):
     client to server. links: {host: {"line_rate_bits_per_second", "link_kind"}}.
     -> {host: {"send_bytes_per_second", "receive_bytes_per_second", "bytes_per_second" (the worse), "slower_direction",
                "fraction_of_line_rate", "group_median_bytes_per_second", "fraction_of_group_median", "judged_by",
-               "undecided_with"}}; null where nothing is known.
+               "undecided_with", "hidden_by" (the slow one, where a host was tested with no other)}}; null where nothing is known.
     """
     seen = dict((host, {"send": [], "receive": []}) for host in links)
     for pair in pairs:
@@ -49,9 +54,21 @@ def hosts_figures(pairs, links):
                 seen.setdefault(receiver, {"send": [], "receive": []})["receive"].append((sender, rate))
     rates = dict((host, judgeable_rate(links.get(host) or {})) for host in seen)
     slow = dict((direction, _certainly_slow(seen, rates, direction)) for direction in ("send", "receive"))
-    figures = dict((host, _own(host, seen, rates, slow)) for host in seen)
-    _by_group(figures)
+    found = dict((host, _own(host, seen, rates, slow)) for host in seen)
+    figures = dict((host, figure) for host, (figure, _rate) in found.items())
+    _by_group(figures, dict((host, rate) for host, (_figure, rate) in found.items()), rates)
     return figures
+
+
+def between_two(pair, figures):
+    """What a pair reaches of what both its hosts do with others; None where that isn't much less. figures: hosts_figures()."""
+    shares = []
+    for direction, sender, receiver in (("send", pair["client"], pair["server"]), ("receive", pair["server"], pair["client"])):
+        rate = (pair.get(direction) or {}).get("bytes_per_second")
+        own = [(figures.get(host) or {}).get(way + "_bytes_per_second") for host, way in ((sender, "send"), (receiver, "receive"))]
+        if rate and None not in own:
+            shares.append(rate / min(own))
+    return min(shares) if shares and min(shares) < SLOW_PAIR_FRACTION else None
 
 
 def _share(host, peer, rate, rates):
@@ -73,17 +90,23 @@ def _certainly_slow(seen, rates, direction):
 
 
 def _own(host, seen, rates, slow):
-    figure, shares, alone = {}, [], set()
+    """(a host's figure without what the group says, the worse of its rates that are its own or None)."""
+    figure, shares, alone, hidden, own = {}, [], set(), set(), []
     for direction, other in (("send", "receive"), ("receive", "send")):
         # What this host sends the other one receives: a partner that receives slowly says nothing about this one's sending.
         entries = seen[host][direction]
-        kept = [entry for entry in entries if entry[0] not in slow[other]] or entries
-        figure[direction + "_bytes_per_second"] = upper_median(rate for _peer, rate in kept)
+        kept = [entry for entry in entries if entry[0] not in slow[other]] or [
+            entry for entry in entries if not is_proven(entry[0], host, seen, slow, direction)]
+        peers = set(peer for peer, _rate in entries)
+        if entries and not kept:
+            hidden |= peers
+        rate = upper_median(rate for _peer, rate in kept or entries)
+        figure[direction + "_bytes_per_second"] = rate
+        own += [rate] if kept else []
         share = upper_median(each for each in (_share(host, peer, rate, rates) for peer, rate in kept) if each is not None)
         if share is not None and rates.get(host):
             shares.append(share)
-        peers = set(peer for peer, _rate in entries)
-        if len(peers) == 1 and not _cleared(host, *peers, seen, slow, direction, other):
+        if len(peers) == 1 and kept and not _cleared(host, *peers, seen, slow, direction, other):
             alone |= peers
     known = [(figure[direction + "_bytes_per_second"], direction) for direction in ("send", "receive")
              if figure[direction + "_bytes_per_second"] is not None]
@@ -92,7 +115,8 @@ def _own(host, seen, rates, slow):
     figure["slower_direction"] = worse[1] if len(known) == 2 and worse[0] < CERTAINLY_SLOW * max(known)[0] else None
     figure["fraction_of_line_rate"] = min(shares) if shares else None
     figure["undecided_with"] = min(alone) if alone else None
-    return figure
+    figure["hidden_by"] = min(hidden) if hidden else None
+    return figure, min(own) if own else None
 
 
 def _cleared(host, peer, seen, slow, direction, other):
@@ -101,13 +125,20 @@ def _cleared(host, peer, seen, slow, direction, other):
     return bool(others) and peer not in slow[other]
 
 
-def _by_group(figures):
-    """Each host beside the middle of all; a group of two has no middle."""
-    values = sorted(figure["bytes_per_second"] for figure in figures.values() if figure["bytes_per_second"] is not None)
+def _by_group(figures, own_rates, rates):
+    """Each host beside the middle of all; a group of two has no middle. own_rates: the rates that are a host's own, by host."""
+    values = sorted(rate for rate in own_rates.values() if rate is not None)
     middle = upper_median(values) if len(values) > 2 else None
-    for figure in figures.values():
-        own = figure["bytes_per_second"]
+    for host, figure in figures.items():
+        own = own_rates[host]
         figure["group_median_bytes_per_second"] = middle
         figure["fraction_of_group_median"] = own / middle if middle and own is not None else None
+        if figure["hidden_by"]:
+            # One direction isn't known: only a fault of the other one says something of the host.
+            for key in ("fraction_of_line_rate", "fraction_of_group_median"):
+                if (figure[key] or 1) >= SLOW_FRACTION or key == "fraction_of_group_median" and rates.get(host):
+                    figure[key] = None
+            if figure["fraction_of_line_rate"] is not None or figure["fraction_of_group_median"] is not None:
+                figure["hidden_by"] = None
         figure["judged_by"] = ("line_rate" if figure["fraction_of_line_rate"] is not None
                                else "group" if figure["fraction_of_group_median"] is not None else None)

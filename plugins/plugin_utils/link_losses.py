@@ -4,7 +4,8 @@
 
 What gets lost in one direction of a pair may have been lost at either end, and only the sender counts what it sent again: it is put down to
 both. A host's own figure is, for each direction, the lower median of its pairs, those with hosts that certainly lose left out: a host that
-loses does so with every partner. Where a host was tested with one other only, and that one with nobody else, nobody can tell which it is.
+loses does so with every partner. Where a host was tested with one other only, and that one with nobody else, nobody can tell which it is. Where
+it was tested only with hosts that lose with others too, its own loss isn't known. What two lose with each other only is no host's own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ LOSSY_FRACTION = 0.01
 # The headers of IP and TCP with timestamps, and what is left of an Ethernet's usual packets.
 _HEADERS_BYTES = 52
 _USUAL_SEGMENT_BYTES = 1448
+# (kind of loss as of_pair() has it, the beginning of its names in a result)
+KINDS = (("again", "retransmit"), ("lost", "lost"))
 _WAYS = (("send", "receive"), ("receive", "send"))
 
 
@@ -49,10 +52,11 @@ def hosts_losses(pairs, hosts):
     pairs: as of `link_judging.hosts_figures`, with "retransmits" and "seconds" in "send" and "receive", and "udp", "udp_receive":
     {"lost_fraction"} or null.
     -> {host: {"retransmit_fraction" (the worse direction), "retransmit_direction", "lost_fraction" (of UDP packets), "lost_direction",
-               "loss_undecided_with"}}; null where nothing is known, a direction where nothing is lost, or where nobody can tell.
+               "loss_undecided_with", "loss_hidden_by" (the lossy one, where a host was tested with no other)}}; null where nothing is known,
+    a direction where nothing is lost, or where nobody can tell.
     """
-    losses = {host: {"loss_undecided_with": None} for host in hosts}
-    for kind, name in (("again", "retransmit"), ("lost", "lost")):
+    losses = {host: {"loss_undecided_with": None, "loss_hidden_by": None} for host in hosts}
+    for kind, name in KINDS:
         seen = {host: {"send": [], "receive": []} for host in hosts}
         for pair in pairs:
             for way, share in of_pair(pair)[kind].items():
@@ -61,11 +65,24 @@ def hosts_losses(pairs, hosts):
                     seen[sender]["send"].append((receiver, share))
                     seen[receiver]["receive"].append((sender, share))
         lossy = {way: {host for host in seen if _certainly_lossy(seen[host][way])} for way in ("send", "receive")}
-        for host, entries in seen.items():
-            share, way, undecided = _own(host, entries, seen, lossy)
+        for host in seen:
+            share, way, undecided, hidden = _own(host, seen, lossy)
             losses[host].update({name + "_fraction": share, name + "_direction": way})
             losses[host]["loss_undecided_with"] = losses[host]["loss_undecided_with"] or undecided
+            losses[host]["loss_hidden_by"] = losses[host]["loss_hidden_by"] or hidden
     return losses
+
+
+def between_two(pair, losses):
+    """{"retransmit_fraction", "lost_fraction"} of what two hosts lose with each other only; null where they don't. losses: hosts_losses()."""
+    found = {}
+    for kind, name in KINDS:
+        key = name + "_fraction"
+        share = max((each for each in of_pair(pair)[kind].values() if each is not None), default=0)
+        own = [(losses.get(pair[end]) or {}).get(key) for end in ("client", "server")]
+        alone = share > LOSSY_FRACTION and None not in own and max(own) <= LOSSY_FRACTION
+        found[key] = share if alone else None
+    return found
 
 
 def _certainly_lossy(entries):
@@ -73,21 +90,34 @@ def _certainly_lossy(entries):
     return bool(entries) and min(share for _peer, share in entries) > LOSSY_FRACTION
 
 
-def _own(host, entries, seen, lossy):
-    """(share, direction or None, the partner that it may be as well or None) of a host's worse direction."""
-    found = []
+def _own(host, seen, lossy):
+    """(share, direction or None, the partner that it may be as well or None, the one that hides it or None) of a host's worse direction."""
+    found, hidden = [], set()
     for way, other in _WAYS:
+        entries = seen[host][way]
         # What this host sends the other one receives: a partner that loses there says nothing of this one.
-        kept = [entry for entry in entries[way] if entry[0] not in lossy[other]] or entries[way]
+        kept = [entry for entry in entries if entry[0] not in lossy[other]] or [
+            entry for entry in entries if not is_proven(entry[0], host, seen, lossy, way)]
+        if entries and not kept:
+            hidden.update(peer for peer, _share in entries)
         share = lower_median(share for _peer, share in kept)
         if share is not None:
-            peers = {peer for peer, _share in entries[way]}
+            peers = {peer for peer, _share in entries}
             alone = min(peers) if len(peers) == 1 and share > LOSSY_FRACTION and not _cleared(host, *peers, seen, lossy, other) else None
             found.append((share, way, alone))
-    if not found:
-        return None, None, None
-    share, way, alone = max(found, key=lambda entry: entry[0])
-    return share, way if share else None, alone
+    share, way, alone = max(found, key=lambda entry: entry[0]) if found else (None, None, None)
+    if hidden and (share or 0) <= LOSSY_FRACTION:
+        return None, None, None, min(hidden)
+    return share, way if share else None, alone, None
+
+
+def is_proven(peer, host, seen, faulty, way):
+    """Whether what goes wrong between a host, in this direction, and a faulty peer goes wrong between that peer and a sound host as well.
+
+    seen: {host: {"send" | "receive": [(peer, figure)]}}; faulty: {"send" | "receive": {host}}, hosts whose best pair is bad.
+    """
+    other = dict(_WAYS)[way]
+    return peer in faulty[other] and any(name != host and name not in faulty[way] for name, _figure in seen[peer][other])
 
 
 def _cleared(host, peer, seen, lossy, other):

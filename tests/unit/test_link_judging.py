@@ -100,14 +100,38 @@ def test_the_only_partner_left_clears_or_doesnt():
     ]
     found = link_judging.hosts_figures(pairs, {name: TEN_GIGABIT for name in hosts(3)})
     assert slow(found) == {"gpu3"} and found["gpu3"]["undecided_with"] is None
-    # gpu1 is the slow one: gpu3, which reached it only, can't be told apart from it.
+    # gpu1 is the slow one, with gpu2 and gpu4 too: of gpu3, which reached it only, nothing is known.
     pairs = [
         pair
         for pair in measured(hosts(4), send={"gpu1": SLOW}, receive={"gpu1": SLOW})
         if "gpu3" not in (pair["client"], pair["server"]) or "gpu1" in (pair["client"], pair["server"])
     ]
-    found = link_judging.hosts_figures(pairs, {name: TEN_GIGABIT for name in hosts(4)})
-    assert found["gpu3"]["undecided_with"] == "gpu1" and slow(found) == {"gpu1", "gpu3"} and found["gpu1"]["undecided_with"] is None
+    for link in (TEN_GIGABIT, VIRTUAL):
+        found = link_judging.hosts_figures(pairs, {name: link for name in hosts(4)})
+        assert slow(found) == {"gpu1"} and {figure["undecided_with"] for figure in found.values()} == {None}
+        assert (found["gpu3"]["judged_by"], found["gpu3"]["hidden_by"], found["gpu3"]["bytes_per_second"]) == (None, "gpu1", SLOW)
+        assert [found[name]["hidden_by"] for name in ("gpu1", "gpu2", "gpu4")] == [None] * 3
+
+
+@pytest.mark.parametrize("link", [VIRTUAL, TEN_GIGABIT], ids=["group", "line rate"])
+def test_a_fault_in_the_direction_that_is_known_is_named_all_the_same(link):
+    # gpu1 receives slowly, gpu3 reached it only: what gpu3 sends isn't known, what it receives is slow by itself.
+    pairs = [pair for pair in measured(hosts(4), receive={"gpu1": SLOW, "gpu3": SLOW})
+             if "gpu3" not in (pair["client"], pair["server"]) or "gpu1" in (pair["client"], pair["server"])]
+    found = link_judging.hosts_figures(pairs, {name: link for name in hosts(4)})
+    assert slow(found) == {"gpu1", "gpu3"} and found["gpu3"]["hidden_by"] is None
+
+
+def test_a_pair_that_is_slow_by_itself_is_found():
+    pairs = measured(hosts(4))
+    slow_pair = next(pair for pair in pairs if {pair["client"], pair["server"]} == {"gpu1", "gpu2"})
+    slow_pair["send"]["bytes_per_second"] = SLOW
+    found = link_judging.hosts_figures(pairs, {name: VIRTUAL for name in hosts(4)})
+    assert slow(found) == set()
+    assert [link_judging.between_two(pair, found) for pair in pairs] == [SLOW / FAST if pair is slow_pair else None for pair in pairs]
+    pairs = measured(hosts(4), send={"gpu1": SLOW}, receive={"gpu1": SLOW})
+    found = link_judging.hosts_figures(pairs, {name: VIRTUAL for name in hosts(4)})
+    assert {link_judging.between_two(pair, found) for pair in pairs} == {None}
 
 
 def test_a_slower_partner_by_its_kind_is_no_fault():

@@ -78,6 +78,31 @@ def test_the_only_partner_left_clears_or_doesnt():
     assert lossy(found) == {"n3"} and found["n3"]["loss_undecided_with"] is None
 
 
+@pytest.mark.parametrize("way", ["sends", "receives"])
+def test_beside_a_proven_culprit_nobody_else_is_named(way):
+    # n1 loses with all; n4's pairs with the others failed.
+    pairs = [pair for pair in measured(hosts(4), **{way: {"n1": 0.05}})
+             if "n4" not in (pair["client"], pair["server"]) or "n1" in (pair["client"], pair["server"])]
+    found = link_losses.hosts_losses(pairs, hosts(4))
+    for kind in ("lost", "retransmit"):
+        assert lossy(found, kind) == {"n1"} and found["n4"][kind + "_fraction"] is None
+    assert found["n4"]["loss_hidden_by"] == "n1" and {each["loss_undecided_with"] for each in found.values()} == {None}
+    assert [found[name]["loss_hidden_by"] for name in ("n1", "n2", "n3")] == [None] * 3
+
+
+def test_what_two_lose_with_each_other_only_is_theirs_and_no_hosts():
+    pairs = measured(hosts(3))
+    lossy_pair = next(pair for pair in pairs if {pair["client"], pair["server"]} == {"n1", "n2"})
+    lossy_pair["udp"]["lost_fraction"] = 0.05
+    found = link_losses.hosts_losses(pairs, hosts(3))
+    assert lossy(found, "lost") == set()
+    assert [link_losses.between_two(pair, found)["lost_fraction"] for pair in pairs] == [0.05 if pair is lossy_pair else None for pair in pairs]
+    # What a host loses with all is its own.
+    pairs = measured(hosts(4), receives={"n2": 0.05})
+    found = link_losses.hosts_losses(pairs, hosts(4))
+    assert {value for pair in pairs for value in link_losses.between_two(pair, found).values()} == {None}
+
+
 def test_a_dead_host_takes_nothing_away():
     found = link_losses.hosts_losses(measured(hosts(4), receives={"n2": 0.05}, dead={"n4"}), hosts(4))
     assert lossy(found) == {"n2"} and found["n4"]["retransmit_fraction"] is None
@@ -132,7 +157,8 @@ def test_a_session_of_an_older_version_has_one_direction_of_udp():
     for pair in pairs:
         del pair["udp_receive"]
         assert link_reading.pair_problem(dict(result(), **pair)) is None
-    # n2 sent UDP to nobody but n3: of n2 UDP tells nothing else, TCP does.
+    # n2 sent UDP to nobody but n3, which loses with n1 as well: of n2 UDP tells nothing, TCP does.
     found = link_losses.hosts_losses(pairs, hosts(3))
-    assert lossy(found, "lost") == {"n2", "n3"} and (found["n2"]["loss_undecided_with"], found["n3"]["loss_undecided_with"]) == ("n3", None)
+    assert lossy(found, "lost") == {"n3"} and (found["n2"]["lost_fraction"], found["n2"]["loss_hidden_by"]) == (None, "n3")
+    assert {each["loss_undecided_with"] for each in found.values()} == {None}
     assert lossy(found) == {"n3"}
