@@ -23,7 +23,8 @@ options:
       - A path that ends in C(/) gets a name of the test's own for an upload, which is deleted afterwards. At any other URL nothing is
         replaced - the server is asked first whether something is there, and anything but C(404) or C(410) refuses the test; see
         O(overwrite).
-      - An C(@), C(/), C(?) or C(#) of a name or password has to be percent-encoded, an C(@) of the path too.
+      - A C(/), C(?) or C(#) of a name or password has to be percent-encoded, an C(@) of the path or the query too; one of a password may
+        stand as it is.
       - With keys (O(access_key)) also C(s3://bucket/key), the key as it is (not percent-encoded), and for an upload C(s3://bucket/prefix/).
       - With O(storage=peer) the address of the collection's own peer server, such as C(http://10.0.0.5:8800).
     type: str

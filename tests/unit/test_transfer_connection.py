@@ -46,6 +46,20 @@ def test_an_endpoint_holds_no_secret(url, said):
     assert http_errors.endpoint(url) == said
 
 
+@pytest.mark.parametrize("url, userinfo", [
+    ("http://user:p@ss@h/x", "user:p@ss"), ("http://user:p%40ss@h/x", "user:p@ss"), ("http://u@x:p@s@h/x", "u@x:p@s"), ("http://user:p:ss@h/x", "user:p:ss")])
+def test_an_at_sign_of_a_password_may_stand_as_it_is(url, userinfo):
+    aim = http_connection.target(url)
+    assert (aim.host, aim.path, aim.userinfo) == ("h", "/x", userinfo)
+    assert not any(text in http_errors.endpoint(url) for text in http_connection.secret_parts(url))
+
+
+@pytest.mark.parametrize("url", ["http://user:p/ss@h/x", "http://user:p?ss@h/x", "http://user:p#ss@h/x", "http://h/x@y", "http://h/x?mail=a@b"])
+def test_a_url_whose_password_ends_nobody_knows_where_is_refused(url):
+    with pytest.raises(ValueError, match="no URL that can be read safely"):
+        http_connection.target(url)
+
+
 @pytest.mark.parametrize("raised, kind", [
     (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "refused"), (ConnectionResetError(errno.ECONNRESET, "x"), "reset"),
     (BrokenPipeError(errno.EPIPE, "x"), "reset"), (socket.timeout("timed out"), "timeout"), (OSError(errno.ETIMEDOUT, "x"), "timeout"),
