@@ -14,6 +14,7 @@ import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure.iperf3_run import MARK_VARIABLE
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     alarm,
     ansible_edge,
@@ -99,11 +100,13 @@ class ActionModule(MeasuringAction):
         most = max(len(pairs) for pairs in session.data["rounds"])
         until, why = measuring.latest(run_directory.now(), self._lifetime(session, most, task_vars)), None
         try:
-            command = link_end.script(self.MODULE, session.id, jobs[-1][1]["jid"] if jobs else None, self._async_dir())
+            command = link_end.script(session.id, [note["jid"] for _number, note in jobs[-1:]], self._async_dir())
             with alarm.Alarm(0 if self._task.timeout else END_SECONDS):
                 answer = self._low_level_execute_command(command)
             if answer.get("rc"):
                 why = collecting.tail(answer.get("stderr", "")) or "exit %s" % answer["rc"]
+            elif "left" in answer.get("stdout", "").split():
+                why = "a process of it doesn't end"
         except alarm.HostTimeout:
             why = "no answer within %d s" % END_SECONDS
         except (AnsibleError, OSError, ValueError) as error:
@@ -258,6 +261,18 @@ class ActionModule(MeasuringAction):
             return dict(answer, failed=True, kind="unreachable")
         return answer
 
+    @contextlib.contextmanager
+    def _marked(self, session):
+        """While it lasts, modules have the session's mark in their environment from their first moment, as their iperf3 has: what is only
+        being started when the play is interrupted is found and ended likewise.
+        """
+        before = self._task.environment
+        self._task.environment = [*(before if isinstance(before, list) else [before] if before else []), {MARK_VARIABLE: session.id}]
+        try:
+            yield
+        finally:
+            self._task.environment = before
+
     def _lose(self, session, name, words):
         words = "%s can't be reached: %s" % (name, words)
         session.note("lost", name, {"message": words})
@@ -271,7 +286,8 @@ class ActionModule(MeasuringAction):
     def _serve(self, session, pair, name, task_vars):
         lifetime = self._lifetime(session, len(session.round(pair["round"] - 1)), task_vars)
         arguments = self._server_arguments(session, name, state="started", lifetime_seconds=lifetime)
-        answer = self._asked(session, name, task_vars, "link_server", arguments)
+        with self._marked(session):
+            answer = self._asked(session, name, task_vars, "link_server", arguments)
         if answer.get("failed") or not answer.get("port"):
             words = collecting.failure(answer)[1]
             session.note("server", pair["n"], {"error": {"kind": answer.get("kind") or "local", "message": words if words.startswith(name)
@@ -304,7 +320,7 @@ class ActionModule(MeasuringAction):
                                session=session.id)
         seconds = self._longest(session)
         try:
-            with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS):
+            with alarm.Alarm(0 if self._task.timeout else POLL_SECONDS), self._marked(session):
                 note = self._start(measuring.time_limit(seconds), seconds, task_vars)
         except (alarm.HostTimeout, AnsibleConnectionFailure, AnsibleError) as error:
             words = "no answer within %d s" % POLL_SECONDS if isinstance(error, alarm.HostTimeout) else ansible_edge.words(error)

@@ -19,39 +19,89 @@ from test_link_store import place
 SESSION = "20261130T090000Z-abcdef"
 JID = "j9070603.77"
 NAMES = ["gpu1", "gpu2"]
-# A module that answers when it is told to end, below a wrapper that then writes the job's file, as Ansible's does.
-WRAPPER = "import subprocess, sys; subprocess.run([sys.executable, sys.argv[3]]); open(sys.argv[4], 'w').write('{\"failed\": true}')"
+# A module that answers when it is told to end, below a wrapper that then writes the job's file, as Ansible's does, and lingers for a while.
+WRAPPER = """
+import pathlib, subprocess, sys, time
+time.sleep(float(sys.argv[5]))
+subprocess.run([sys.executable, sys.argv[3]])
+pathlib.Path(sys.argv[4]).write_text('{"failed": true}')
+time.sleep(3)
+pathlib.Path(sys.argv[4] + '-cleared').touch()
+"""
 MODULE = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(0)); open(__file__ + '.runs', 'w'); time.sleep(60)"
 
 
-def test_programs_job_and_file_of_a_session_are_gone_afterwards(tmp_path):
+def mark(name):
+    return dict(os.environ, **{iperf3_run.MARK_VARIABLE: name})
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["runs", "is being started"])
+def test_programs_job_and_file_of_a_session_are_gone_afterwards(tmp_path, begun):
     (tmp_path / "async_wrapper.py").write_text(WRAPPER)
     module, file = tmp_path / "AnsiballZ_link_benchmark.py", tmp_path / "a folder" / JID
     module.write_text(MODULE)
     file.parent.mkdir()
     file.write_text('{"started": 1, "finished": 0}')
-    own, other = (subprocess.Popen(["sleep", "60"], env=dict(os.environ, **{iperf3_run.MARK_VARIABLE: name})) for name in (SESSION, "other"))
-    job = subprocess.Popen([sys.executable, str(tmp_path / "async_wrapper.py"), JID.partition(".")[0], "60", str(module), str(file)])
+    own, other = (subprocess.Popen(["sleep", "60"], env=mark(name)) for name in (SESSION, "other"))
+    words = [sys.executable, str(tmp_path / "async_wrapper.py"), JID.partition(".")[0], "60", str(module), str(file), "0" if begun else "1.5"]
+    job = subprocess.Popen(words, env=mark(SESSION))
     try:
         until = time.monotonic() + 30
-        while not (tmp_path / "AnsiballZ_link_benchmark.py.runs").exists():
+        while begun and not (tmp_path / "AnsiballZ_link_benchmark.py.runs").exists():
             assert time.monotonic() < until
             time.sleep(0.02)
-        command = link_end.script("link_benchmark", SESSION, JID, str(file.parent))
+        # What the note says of the job is known only where the job was begun.
+        command = link_end.script(SESSION, [JID] if begun else [], str(file.parent))
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0 and not done.stderr
-        assert own.wait(5) == -15 and job.wait(10) == 0 and other.poll() is None
-        assert not file.exists()
+        assert done.returncode == 0 and not done.stderr and not done.stdout
+        assert own.wait(5) == -15 and other.poll() is None
+        assert not file.exists() and job.wait(10) == 0 and (tmp_path / "a folder" / (JID + "-cleared")).exists()
     finally:
         for process in (own, other, job):
             process.kill()
             process.wait()
 
 
-@pytest.mark.parametrize(("session", "jid"), [("x; rm", None), ("", None), (SESSION, "j1'; rm"), (SESSION, "")])
-def test_ids_that_are_none_get_into_no_shell(session, jid):
+def test_what_does_not_listen_is_killed():
+    stubborn = subprocess.Popen(["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done"], env=mark(SESSION), stdout=subprocess.PIPE)
+    try:
+        stubborn.stdout.readline()
+        done = subprocess.run(["sh", "-c", link_end.script(SESSION, [], "~/.ansible_async")], capture_output=True, text=True, timeout=60, check=False)
+        assert stubborn.wait(5) == -9 and not done.stdout and not done.stderr
+    finally:
+        stubborn.kill()
+        stubborn.stdout.close()
+
+
+def test_a_wrapper_that_still_clears_up_is_no_test_that_runs(tmp_path):
+    (tmp_path / "async_wrapper.py").write_text("import time; print(flush=True); time.sleep(60)")
+    waits = subprocess.Popen([sys.executable, str(tmp_path / "async_wrapper.py")], env=mark("by-test"), stdout=subprocess.PIPE)
+    try:
+        waits.stdout.readline()
+        assert "by-test" not in iperf3_run.sessions() and iperf3_run.stop("by-test") == (0, []) and waits.poll() is None
+    finally:
+        waits.kill()
+        waits.wait()
+        waits.stdout.close()
+
+
+@pytest.mark.parametrize(("session", "jids"), [("x; rm", []), ("", []), (SESSION, [JID, "j1'; rm"]), (SESSION, [""]), (SESSION, ["../victim"])])
+def test_ids_that_are_none_get_into_no_shell(session, jids):
     with pytest.raises(ValueError):
-        link_end.script("link_benchmark", session, jid, "~/.ansible_async")
+        link_end.script(session, jids, "~/.ansible_async")
+
+
+@pytest.mark.parametrize("before", [None, [], [{"A": "b"}], {"A": "b"}])
+def test_modules_that_start_something_have_the_mark_from_their_first_moment(session, client, monkeypatch, before):
+    seen, host, pair = [], Host({"link_server": {"port": 5207}}), session.data["rounds"][0][0]
+    host._task.environment = before
+    monkeypatch.setattr(host, "_start", lambda *_: seen.append(host._task.environment) or {"jid": JID, "started": run_directory.now(), "seconds": 5})
+    asked = host._asked
+    monkeypatch.setattr(host, "_asked", lambda *given: seen.append(host._task.environment) or asked(*given))
+    host._serve(session, pair, pair["server"], {})
+    host._client(session, pair, client, {})
+    own = [{"A": "b"}] if before else []
+    assert seen == [[*own, {iperf3_run.MARK_VARIABLE: session.id}]] * 2 and host._task.environment == before
 
 
 def test_a_command_to_type_holds_what_hosts_say_of_themselves_as_text_only():
@@ -92,7 +142,7 @@ class Host(action.ActionModule):
 
     def __init__(self, answers=(), check=False):
         self.asked, self.answers, self.said = [], dict(answers), []
-        self._task = type("Task", (), {"timeout": 0, "check_mode": check, "args": {}})()
+        self._task = type("Task", (), {"timeout": 0, "check_mode": check, "args": {}, "environment": None})()
 
     def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_more):
         name = module_name.rpartition(".")[2]
