@@ -40,6 +40,13 @@ async function accessibility(browser, dark, mobile) {
     return !/\s/.test(cell.textContent.trim()) && new Set([...range.getClientRects()].map((box) => box.top)).size > 1;
   }).map((cell) => cell.textContent));
   must(!split.length, `figures are split over lines on a ${mobile ? "phone" : "laptop"}: ${split.slice(0, 5).join(", ")}`);
+  // A name may go on in the next line behind a dot or an underscore, where it may be broken.
+  const names = await page.evaluate(() => [...document.querySelectorAll(".plain th code, .plain thead th")].filter((name) => [...name.childNodes].some((part) => {
+    const range = document.createRange();
+    range.selectNodeContents(part);
+    return part.nodeType === Node.TEXT_NODE && /^[\w.]{1,30}$/.test(part.textContent) && new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+  })).map((name) => name.textContent));
+  must(!names.length, `names are broken within a word on a ${mobile ? "phone" : "laptop"}: ${names.slice(0, 5).join(", ")}`);
   await page.close();
 }
 

@@ -94,6 +94,11 @@ def unbroken(text):
     return _BEFORE_UNIT.sub("\u00a0", text)
 
 
+def breakable(html):
+    """Long names of variables, metrics and playbooks may go on in the next line after an underscore or a dot."""
+    return re.sub(r"[\w.]{24,}", lambda name: re.sub("([_.])", r"\1<wbr>", name[0]), html)
+
+
 def json_for_script(value):
     """JSON that may stand inside a <script> element: no way to end the element, no line separators, no lone surrogates."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))

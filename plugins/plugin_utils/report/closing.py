@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-import re
-
 from .. import complaints, storage_jobs
 from ..measuring_texts import target as shown_target
 from ..metrics.measurements import command_of, newest_result, not_started, with_results
 from ..metrics.probe import used_gpus
 from . import measured_charts
-from .clean import display, for_html, is_number, unbroken
+from .clean import breakable, display, for_html, is_number, unbroken
 from .figures import human
 from .measured_charts import PEAK, gpus_of, storage_label, storage_words, usable_bytes
 
@@ -169,17 +167,12 @@ def _cached(view, probe):
     return view.text(key, size=human(calls, "bytes", view.language))
 
 
-def _breakable(html):
-    """Long names of variables and playbooks may go on in the next line after an underscore or a dot."""
-    return re.sub(r"[\w.]{24,}", lambda name: re.sub("([_.])", r"\1<wbr>", name[0]), html)
-
-
 def cells(rows):
     """The figures of a record as a list: rows as record() gives them."""
     html = ""
     for title, shown, said, status in rows:
         mark = f'<span class="m {status}" aria-hidden="true"></span>' if status in ("pass", "warn", "fail", "unknown") else ""
-        small = f"<small>{_breakable(for_html(unbroken(said), 400))}</small>" if said else ""
+        small = f"<small>{breakable(for_html(unbroken(said), 400))}</small>" if said else ""
         html += f"<div><dt>{for_html(title)}</dt><dd>{mark}<b>{for_html(unbroken(shown), 80)}</b>{small}</dd></div>"
     return f"<dl>{html}</dl>"
 

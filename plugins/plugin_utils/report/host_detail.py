@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .. import numbers, workload
 from . import closing, network_charts
-from .clean import for_html, pick
+from .clean import breakable, for_html, pick
 from .figures import exact, human
 from .view import FIVE, item_text, status_text
 
@@ -157,9 +157,10 @@ def _metrics(view, host):
     metrics = host.get("metrics") or {}
     for name, value in metrics.items():
         unit = view.unit(name)
-        rows += f'<tr><th scope="row"><code>{for_html(name, 120)}</code></th>'
+        rows += f'<tr><th scope="row"><code>{breakable(for_html(name, 120))}</code></th>'
         rows += f'<td class="num">{for_html(human(value, unit, view.language), 300)}</td>'
-        rows += f'<td class="num">{for_html(exact(value, unit), 300)}</td></tr>'
+        # Its unit may be as long as a name.
+        rows += f'<td class="num">{for_html(exact(value, unit), 300).replace("_", "_<wbr>")}</td></tr>'
     return _folded(view, "metrics_title", ("metric", "value", "exact"), rows, len(metrics))
 
 
@@ -167,7 +168,7 @@ def _absent(view, host):
     rows = ""
     absent = host.get("absent") or {}
     for name, reason in absent.items():
-        rows += f'<tr><th scope="row"><code>{for_html(name, 120)}</code></th><td>{for_html(pick(reason, view.language))}</td></tr>'
+        rows += f'<tr><th scope="row"><code>{breakable(for_html(name, 120))}</code></th><td>{for_html(pick(reason, view.language))}</td></tr>'
     return _folded(view, "absent_title", ("metric", "reason"), rows, len(absent))
 
 
@@ -178,5 +179,6 @@ def _folded(view, title, heads, rows, count):
     head = "".join(f'<th scope="col">{for_html(view.text(key))}</th>' for key in heads)
     return (
         f'<details class="fold"><summary>{for_html(view.text(title))} ({count})</summary>'
-        f'<div class="wide"><table class="plain"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>'
+        # Wider than a phone where a value is one long word: the keyboard scrolls it too.
+        f'<div class="wide" tabindex="0"><table class="plain"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>'
     )
