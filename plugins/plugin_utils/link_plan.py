@@ -12,7 +12,7 @@ usual, longest = link.usual, link.longest
 # How long a host may be out of reach.
 GRACE = "grace_seconds"
 _DEFAULTS = {"seconds": 10, "omit_seconds": 1, "parallel": 0, "udp_bits_per_second": 10000000}
-_RANGES = dict({name: link._RANGES[name] for name in _DEFAULTS}, **{GRACE: (0, 86400)})  # pylint: disable=protected-access
+_RANGES = dict({name: link.RANGES[name] for name in _DEFAULTS}, **{GRACE: (0, 86400)})
 
 
 def options(settings):

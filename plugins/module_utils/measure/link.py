@@ -30,7 +30,7 @@ _FINAL = ("refused", "timeout", "unreachable", "dns", "stalled", "local", "busy"
 LEAST_OF_TIME = 0.5
 # What iperf3 says where no UDP packet is answered and nobody ends it before.
 _NO_PACKET = "Resource temporarily unavailable"
-_RANGES = {"seconds": (1, 3600), "omit_seconds": (0, 60), "parallel": (0, 128), "port": (1, 65535),
+RANGES = {"seconds": (1, 3600), "omit_seconds": (0, 60), "parallel": (0, 128), "port": (1, 65535),
            "udp_bits_per_second": (8000, 100000000000)}
 
 
@@ -46,7 +46,7 @@ def plan(options, host=None):
     """Looks and starts nothing. -> {"seconds", "bytes_written", "bytes_read", "notes", "place", "tool"};
     link_place.NoAddress, iperf3_run.NoTool, ValueError.
     """
-    check_ranges(options, _RANGES)
+    check_ranges(options, RANGES)
     link_netlink.family_of(options["peer"])
     wrong = [name for name in options["directions"] if name not in DIRECTIONS]
     if wrong or not options["directions"]:
