@@ -31,7 +31,7 @@ LEAST_OF_TIME = 0.5
 # What iperf3 says where no UDP packet is answered and nobody ends it before.
 _NO_PACKET = "Resource temporarily unavailable"
 RANGES = {"seconds": (1, 3600), "omit_seconds": (0, 60), "parallel": (0, 128), "port": (1, 65535),
-           "udp_bits_per_second": (8000, 100000000000)}
+          "udp_bits_per_second": (8000, 100000000000)}
 
 
 class Interrupted(Exception):
