@@ -150,6 +150,12 @@ TABLE = (
     ("{failed} of {count} pairs failed", "{count} 个配对中有 {failed} 个失败"),
     ("tested with {peer} only: if the link between them is slow, nobody can tell which of the two it is",
      "仅与 {peer} 测试过：若两者之间的链路慢，无法判断是哪一台的问题"),
+    ("tested with slow hosts only ({peer}): how fast this host's own link is isn't known", "仅与偏慢的主机（{peer}）测试过：本机链路自身的速率未知"),
+    ("tested with hosts only that lose packets ({peer}): what this host's own link loses isn't known",
+     "仅与丢包的主机（{peer}）测试过：本机链路自身是否丢包未知"),
+    ("with {peer} only: {share} of the speed that both reach with other hosts", "仅与 {peer} 之间：速率为两者与其他主机之间的 {share}"),
+    ("with {peer} only: {share} of UDP packets get lost", "仅与 {peer} 之间：UDP 包丢失 {share}"),
+    ("with {peer} only: {share} of TCP segments are sent again", "仅与 {peer} 之间：TCP 段重传 {share}"),
     ("sending is much slower than the other direction", "发送方向远慢于接收方向"),
     ("receiving is much slower than the other direction", "接收方向远慢于发送方向"),
     (

@@ -12,7 +12,8 @@ from .link_losses import LOSSY_FRACTION
 from .messages import sentence
 from .numbers import format_bit_rate, format_fraction
 
-MOST_NAMED = 20
+MOST_NAMED, MOST_PAIRS = 20, 5
+_ONLY_HERE = (("only_slow", "slow_fraction"), ("only_lost", "lost_fraction"), ("only_again", "retransmit_fraction"))
 TABLE = {
     "send": ("sends {rate}", "发送 {rate}"),
     "receive": ("receives {rate}", "接收 {rate}"),
@@ -27,6 +28,19 @@ TABLE = {
     "lost_receive": ("{share} of the UDP packets sent to it get lost", "发往它的 UDP 包丢失 {share}"),
     "pairs_failed": ("pairs that failed: {failed} of {count}", "{count} 个配对中有 {failed} 个失败"),
     "undecided": ("tested with {peer} only, so which of the two it is isn't known", "仅与 {peer} 互测，无法判断是哪一台的问题"),
+    "no_udp": ("no answer to UDP in {failed} of {count} pairs, so what it loses isn't known", "{count} 个配对中有 {failed} 个的 UDP 没有应答，丢包情况未知"),
+    "hidden_slow": ("how fast its own link is isn't known: tested with slow hosts only ({peer})", "其自身链路的速率未知：仅与偏慢的主机（{peer}）互测"),
+    "hidden_lossy": ("what its own link loses isn't known: tested only with hosts that lose packets ({peer})",
+                     "其自身链路是否丢包未知：仅与丢包的主机（{peer}）互测"),
+    "hidden": ("not known, since tested with faulty hosts only: {hosts}", "未知（仅与有问题的主机互测）：{hosts}"),
+    "pair": ("{one} and {other}", "{one} 与 {other}"),
+    "only_here": ("between {pair} only: {said}", "仅 {pair} 之间：{said}"),
+    "only_slow": ("{share} of the speed that both reach with others", "速率为两者与其他主机之间的 {share}"),
+    "only_lost": ("{share} of UDP packets get lost", "UDP 包丢失 {share}"),
+    "only_again": ("{share} of TCP segments are sent again", "TCP 段重传 {share}"),
+    "failed": ("{failed} of {count} pairs failed: {pairs}", "{count} 个配对中有 {failed} 个失败：{pairs}"),
+    "udp_failed": ("no answer to UDP in {failed} of {count} pairs: {pairs}", "{count} 个配对中有 {failed} 个的 UDP 没有应答：{pairs}"),
+    "pairs_more": ("{count} more", "另有 {count} 个"),
     "no_figure": ("no pair gave a figure", "所有配对均无数据"),
     "named": ("{host} ({said})", "{host}（{said}）"),
     "found": ("the links of {count} hosts: {said}", "{count} 台主机的链路：{said}"),
@@ -70,9 +84,16 @@ def troubles(result, language="en"):
     if losses and result.get("loss_undecided_with") and not (is_slow(result) and result.get("undecided_with")):
         said.append(_text(language, "undecided", peer=result["loss_undecided_with"]))
     # One failed pair may be its partner's fault.
-    if 2 * result["pairs_failed"] > len(result["pairs"]):
+    if _mostly(result, "pairs_failed"):
         said.append(_pairs_failed(result, language))
+    if _mostly(result, "udp_failed"):
+        said.append(_text(language, "no_udp", failed=result["udp_failed"], count=len(result["pairs"])))
     return said
+
+
+def _mostly(result, key):
+    """Whether most pairs of a host failed so."""
+    return 2 * (result.get(key) or 0) > len(result["pairs"])
 
 
 def _pairs_failed(result, language):
@@ -85,12 +106,60 @@ def is_slow(result):
     return share is not None and share < SLOW_FRACTION
 
 
+def _hidden(result, language):
+    """[what isn't known of a host that was tested only with faulty ones]."""
+    keys = (("hidden_slow", result.get("hidden_by")), ("hidden_lossy", result.get("loss_hidden_by")))
+    return [_text(language, key, peer=peer) for key, peer in keys if peer]
+
+
 def of_host(result, language="en"):
     """A host's figures with what is wrong."""
-    said = [figures(result, language), *troubles(result, language)]
+    said = [figures(result, language), *troubles(result, language), *_hidden(result, language)]
     if 0 < 2 * result["pairs_failed"] <= len(result["pairs"]):
         said.append(_pairs_failed(result, language))
     return _text(language, "semicolon").join(said)
+
+
+def _pairs(results, lost):
+    """{(name, peer): the pair's entry} of all pairs, each once, and those of them that no host which is named explains.
+
+    lost: hosts without a figure, which are named.
+    """
+    found = {}
+    for name, result in results.items():
+        for entry in result["pairs"]:
+            found.setdefault(tuple(sorted((name, entry["peer"]))), entry)
+
+    def unexplained(key, counted):
+        return [pair for pair, entry in sorted(found.items()) if entry.get(key) and not any(
+            name in lost or _mostly(results[name], counted) for name in pair if name in lost or name in results)]
+
+    return found, unexplained("error", "pairs_failed"), unexplained("udp_error", "udp_failed")
+
+
+def _listed(names, language, most, more):
+    """So many names, and how many more there are."""
+    said = [*names][:most] + ([_text(language, more, count=len(names) - most)] if len(names) > most else [])
+    return _text(language, "comma").join(said)
+
+
+def _of_pairs(results, lost, language):
+    """[what is wrong with pairs and is no host's own fault]."""
+    found, failed, udp_failed = _pairs(results, lost)
+    names = {pair: _text(language, "pair", one=pair[0], other=pair[1]) for pair in found}
+    said = []
+    for pair, entry in sorted(found.items()):
+        shares = [(key, (entry.get("only_here") or {}).get(field)) for key, field in _ONLY_HERE]
+        words = [_text(language, key, share=format_fraction(share)) for key, share in shares if share is not None]
+        if words:
+            said.append(_text(language, "only_here", pair=names[pair], said=_text(language, "comma").join(words)))
+    if len(said) > MOST_PAIRS:
+        said[MOST_PAIRS:] = [_text(language, "pairs_more", count=len(said) - MOST_PAIRS)]
+    for key, pairs in (("failed", failed), ("udp_failed", udp_failed)):
+        if pairs:
+            said.append(_text(language, key, failed=len(pairs), count=len(found),
+                              pairs=_listed([names[pair] for pair in pairs], language, MOST_PAIRS, "pairs_more")))
+    return said
 
 
 def conclusion(results, failed, left_out, language="en"):
@@ -103,12 +172,15 @@ def conclusion(results, failed, left_out, language="en"):
         said = troubles(result, language)
         if said:
             named.append(_text(language, "named", host=name, said=_text(language, "semicolon").join([figures(result, language), *said])))
-    unjudged = sum(1 for result in results.values() if result.get("judged_by") is None)
+    unjudged = sum(1 for result in results.values() if result.get("judged_by") is None and not result.get("hidden_by"))
     said = named[:MOST_NAMED] + ([_text(language, "more", count=len(named) - MOST_NAMED)] if len(named) > MOST_NAMED else [])
+    said += _of_pairs(results, failed, language)
     said = said or ([] if unjudged == len(results) else [_text(language, "fine")])
+    hidden = [name for name, result in results.items() if _hidden(result, language)]
+    if hidden:
+        said.append(_text(language, "hidden", hosts=_listed(hidden, language, MOST_NAMED, "more")))
     if unjudged:
         said.append(_text(language, "unjudged", count=unjudged))
     if left_out:
-        shown = [*left_out][:MOST_NAMED] + ([_text(language, "more", count=len(left_out) - MOST_NAMED)] if len(left_out) > MOST_NAMED else [])
-        said.append(_text(language, "not_tested", hosts=_text(language, "comma").join(shown)))
+        said.append(_text(language, "not_tested", hosts=_listed(left_out, language, MOST_NAMED, "more")))
     return _text(language, "found", count=len(results) + len(failed), said=_text(language, "semicolon").join(said))

@@ -17,6 +17,7 @@ import re
 import shutil
 
 from . import link_judging, link_losses, link_path, link_reading, measuring, run_directory
+from .numbers import format_fraction
 
 SCHEMA = "trainops.gpu_audit/links/1"
 SUMMARY_SCHEMA = "trainops.gpu_audit/links-summary/1"
@@ -273,6 +274,8 @@ def host_results(data, pairs, after):
     tried = [dict(result or {"error": _NOT_TRIED}, **{key: pair[key] for key in ("client", "server")}) for pair, result in pairs]
     figures = link_judging.hosts_figures(tried, data["hosts"])
     losses = link_losses.hosts_losses(tried, data["hosts"])
+    for pair in tried:
+        pair["only_here"] = {"slow_fraction": link_judging.between_two(pair, figures), **link_losses.between_two(pair, losses)}
     count = sum(1 for figure in figures.values() if figure["bytes_per_second"] is not None)
     return {name: _host_result(name, host, dict(figures[name], **losses[name]), [pair for pair in tried if name in (pair["client"], pair["server"])],
                                after.get(name), count, data) for name, host in data["hosts"].items()}
@@ -290,6 +293,7 @@ def _seen_by(name, pair):
     return {"peer": pair["server"] if client else pair["client"], "send_bytes_per_second": _rate(pair, sending),
             "receive_bytes_per_second": _rate(pair, receiving), "retransmits": (pair.get(sending) or {}).get("retransmits"),
             "seconds": (pair.get(sending) or {}).get("seconds"), "rtt_seconds": pair.get("rtt_seconds"), "error": pair.get("error"),
+            "udp_error": pair.get("udp_error"), "only_here": pair["only_here"],
             "sent_again_fraction": losses["again"][sending], "received_again_fraction": losses["again"][receiving],
             "sent_lost_fraction": losses["lost"][sending], "received_lost_fraction": losses["lost"][receiving]}
 
@@ -316,8 +320,13 @@ def _host_result(name, host, figure, pairs, after, count, data):
         path_mtu_bytes=link_path.mtu(name, pairs),
         interface_mtu_bytes=host.get("mtu_bytes"), black_hole=2 * sum(holes) > len(holes) if holes else None,
         parallel=max((pair["parallel"] for pair in pairs if pair.get("parallel")), default=None),
-        counters_growth=growth, pairs_failed=sum(1 for entry in own if entry["error"]), hosts=count, hosts_asked=len(data["hosts"]),
+        counters_growth=growth, pairs_failed=sum(1 for entry in own if entry["error"]),
+        udp_failed=sum(1 for entry in own if entry["udp_error"]), hosts=count, hosts_asked=len(data["hosts"]),
         rounds=len(data["rounds"]), tool_version=host["iperf3_version"], local_time=local or host.get("local_time"), notes=notes)
+
+
+_ONLY_HERE = {"slow_fraction": "%s of the speed that both reach with other hosts", "lost_fraction": "%s of UDP packets get lost",
+              "retransmit_fraction": "%s of TCP segments are sent again"}
 
 
 def _notes(name, figure, own, pairs):
@@ -325,12 +334,20 @@ def _notes(name, figure, own, pairs):
     if figure["undecided_with"]:
         notes.append("tested with %s only: if the link between them is slow, nobody can tell which of the two it is" %
                      figure["undecided_with"])
+    if figure["hidden_by"]:
+        notes.append("tested with slow hosts only (%s): how fast this host's own link is isn't known" % figure["hidden_by"])
+    if figure["loss_hidden_by"]:
+        notes.append("tested with hosts only that lose packets (%s): what this host's own link loses isn't known" % figure["loss_hidden_by"])
     if figure["slower_direction"]:
         notes.append("%s is much slower than the other direction" % {"send": "sending", "receive": "receiving"}[figure["slower_direction"]])
+    for entry in own:
+        notes += ["with %s only: %s" % (entry["peer"], _ONLY_HERE[key] % format_fraction(share)) for key, share in entry["only_here"].items()
+                  if share is not None]
     failed = ["with %s: %s" % (entry["peer"], entry["error"]["message"]) for entry in own if entry["error"]]
     if failed:
         notes.append("%d of %d pairs failed" % (len(failed), len(own)))
     said = ["with %s: %s" % (pair["server"], note) for pair in pairs if pair["client"] == name for note in pair.get("notes") or []]
+    said += ["with %s: %s" % (entry["peer"], entry["udp_error"]["message"]) for entry in own if entry["udp_error"]]
     no_mtu = link_path.unknown(name, pairs)
     return (notes + failed + list(dict.fromkeys(said + ([no_mtu] if no_mtu else []))))[:_MAX_NOTES]
 

@@ -67,6 +67,27 @@ TABLE = {
         "to judge it by.",
         "该链路为虚拟链路、超过 100 Gbit/s 或线速未知，且参测主机不足三台：没有可比较的依据。",
     ),
+    "absent.link_hidden_by": (
+        "The last {module} tested this host only with hosts that are slow themselves ({peer}): how fast its own link is isn't known.",
+        "最近一次 {module} 中，该主机仅与自身偏慢的主机（{peer}）互测：其自身链路的速率未知。",
+    ),
+    "absent.link_loss_hidden_by": (
+        "The last {module} tested this host only with hosts that lose packets themselves ({peer}): what its own link loses isn't known.",
+        "最近一次 {module} 中，该主机仅与自身丢包的主机（{peer}）互测：其自身链路是否丢包未知。",
+    ),
+    "absent.link_no_udp": (
+        "UDP packets gave no figure in {failed} of {count} pairs of the last {module}, most likely since a firewall drops UDP: what this "
+        "link loses isn't known. The notes of the measurement say why.",
+        "最近一次 {module} 的 {count} 个配对中有 {failed} 个没有得到 UDP 数据，很可能是防火墙丢弃了 UDP：该链路的丢包情况未知。原因见该次测量的说明。",
+    ),
+    "answer.link_hidden": (
+        "Mend the host that is named, or test this one with another host, and measure again.",
+        "修复所指的主机，或让该主机与其他主机互测，然后重新测量。",
+    ),
+    "answer.link_no_udp": (
+        "Open the ports of measure_network_link_ports between the hosts for UDP too, and measure again.",
+        "在主机之间为 measure_network_link_ports 的端口同时放行 UDP，然后重新测量。",
+    ),
     "absent.no_fabric_limit": (
         "No limit is known for this board, {operation}, its number of nodes and GPUs and its message size: say what to expect with "
         "gpu_audit_expected.fabric_busbw_bytes_per_second.",

@@ -306,6 +306,31 @@ def test_lost_packets(lost, status):
     assert is_silent(linked(lost_fraction=None), "network.link_lost_fraction")
 
 
+@pytest.mark.parametrize(("language", "words"), [("en", "UDP packets gave no figure in 2 of 3 pairs"), ("zh", "3 个配对中有 2 个没有得到 UDP 数据")])
+@pytest.mark.parametrize("lost", [None, 0.0])
+def test_blocked_udp_is_unknown_and_no_pass(lost, language, words):
+    pairs = [dict(pair(), udp_error=DOWN), dict(pair(), udp_error=DOWN), dict(pair(), udp_error=None)]
+    seen = found(linked(lost_fraction=lost, pairs=pairs), "network.link_lost_fraction", language=language)
+    assert seen["status"] == "unknown" and words in seen["message"]
+    # Of one pair in three its partner may be the cause; what was lost all the same fails.
+    assert found(linked(lost_fraction=0.0, pairs=pairs[1:] + [pair()]), "network.link_lost_fraction")["status"] == "pass"
+    assert found(linked(lost_fraction=0.05, pairs=pairs), "network.link_lost_fraction")["status"] == "fail"
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "isn't known"), ("zh", "未知")])
+@pytest.mark.parametrize(("kind", "judged", "other"), [
+    ("physical", "network.link_fraction_of_line_rate", "network.link_fraction_of_group_median"),
+    ("virtual", "network.link_fraction_of_group_median", "network.link_fraction_of_line_rate"),
+])
+def test_a_host_that_only_faulty_ones_tested_is_unknown(kind, judged, other, language, words):
+    host = linked(link_kind=kind, judged_by=None, fraction_of_line_rate=None, fraction_of_group_median=None, hidden_by="node-02",
+                  loss_hidden_by="node-02", lost_fraction=None, retransmit_fraction=None)
+    for check in (judged, "network.link_lost_fraction", "network.link_retransmit_fraction"):
+        seen = found(host, check, language=language)
+        assert seen["status"] == "unknown" and "node-02" in seen["message"] and words in seen["message"]
+    assert found(host, other)["status"] == "not_applicable"
+
+
 def test_jitter_and_round_trip_inform():
     figures = judging.judged(*linked())["metrics"]
     assert (figures["network.link_jitter_seconds"], figures["network.link_rtt_seconds"]) == (1e-5, 0.0001)

@@ -76,6 +76,94 @@ def test_a_host_without_a_figure_is_named_and_its_partners_are_not(language, wor
     assert link_saying.conclusion(results(), [], [], language) == fine
 
 
+def group(count, change):
+    """Results of a group whose pairs `change` alters, by their two hosts."""
+    names = hosts(count)
+    data = {"hosts": {name: place(number + 1) for number, name in enumerate(names)}, "rounds": link_rounds.rounds(names)}
+    pairs = measured(names)
+    for pair in pairs:
+        for way in ("send", "receive"):
+            pair[way]["bytes_per_second"] *= 100
+            pair[way]["retransmits"] = 0
+        change(pair, {pair["client"], pair["server"]})
+    numbered = [({"n": 1, "round": 1, "client": pair["client"], "server": pair["server"]}, pair) for pair in pairs]
+    return link_store.host_results(data, numbered, {})
+
+
+@pytest.mark.parametrize(("language", "words", "note"), [
+    ("en", "between n1 and n2 only: 5 % of UDP packets get lost", "with n2 only: 5 % of UDP packets get lost"),
+    ("zh", "仅 n1 与 n2 之间：UDP 包丢失 5 %", "仅与 n2 之间：UDP 包丢失 5 %"),
+])
+def test_what_two_hosts_lose_with_each_other_only_is_said(language, words, note):
+    def lose(pair, ends):
+        if ends == {"n1", "n2"}:
+            pair["udp"]["lost_fraction"] = pair["udp_receive"]["lost_fraction"] = 0.05
+
+    found = group(3, lose)
+    said = link_saying.conclusion(found, [], [], language)
+    assert said.endswith(words) and "n3" not in said
+    assert note in [complaints.say(each, language) for each in found["n1"]["notes"]] and not found["n3"]["notes"][1:]
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "between n1 and n2 only: 20 % of the speed"), ("zh", "仅 n1 与 n2 之间：速率为")])
+def test_a_pair_that_is_slow_by_itself_is_said(language, words):
+    def slow(pair, ends):
+        if ends == {"n1", "n2"}:
+            pair["send"]["bytes_per_second"] *= 0.2
+
+    said = link_saying.conclusion(group(4, slow), [], [], language)
+    assert words in said and not re.search("n[34]", said)
+
+
+@pytest.mark.parametrize(("language", "words", "udp"), [
+    ("en", "2 of 6 pairs failed: n1 and n2, n3 and n4", "no answer to UDP in 2 of 6 pairs: n1 and n2, n3 and n4"),
+    ("zh", "6 个配对中有 2 个失败：n1 与 n2，n3 与 n4", "6 个配对中有 2 个的 UDP 没有应答：n1 与 n2，n3 与 n4"),
+])
+def test_failed_pairs_that_no_host_explains_are_named(language, words, udp):
+    apart = ({"n1", "n2"}, {"n3", "n4"})
+
+    def fail(pair, ends):
+        if ends in apart:
+            pair.update(send=None, receive=None, udp=None, udp_receive=None, error={"kind": "timeout", "message": "gone"})
+
+    def block(pair, ends):
+        if ends in apart:
+            pair.update(udp=None, udp_receive=None, udp_error={"kind": "timeout", "message": "no answer"})
+
+    for change, expected in ((fail, words), (block, udp)):
+        said = link_saying.conclusion(group(4, change), [], [], language)
+        assert said.endswith(expected) and "none is slow" not in said and "没有主机偏慢" not in said
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "no answer to UDP in 3 of 3 pairs"), ("zh", "3 个配对中有 3 个的 UDP 没有应答")])
+def test_a_host_whose_udp_is_blocked_is_named_and_its_partners_are_not(language, words):
+    def block(pair, ends):
+        if "n2" in ends:
+            pair.update(udp=None, udp_receive=None, udp_error={"kind": "timeout", "message": "no answer"})
+
+    found = group(4, block)
+    said = link_saying.conclusion(found, [], [], language)
+    assert "n2" in said and words in said and not re.search("n[134]", said) and words in link_saying.of_host(found["n2"], language)
+    assert "with n1: no answer" in found["n2"]["notes"]
+
+
+@pytest.mark.parametrize(("language", "words", "own"), [
+    ("en", "not known, since tested with faulty hosts only: n4", "tested only with hosts that lose packets (n1)"),
+    ("zh", "未知（仅与有问题的主机互测）：n4", "仅与丢包的主机（n1）互测"),
+])
+def test_a_host_that_only_a_culprit_tested_is_unknown(language, words, own):
+    def change(pair, ends):
+        if "n4" in ends and "n1" not in ends:
+            pair.update(send=None, receive=None, udp=None, udp_receive=None, error={"kind": "timeout", "message": "gone"})
+        elif "n1" in ends:
+            pair["udp"]["lost_fraction"] = pair["udp_receive"]["lost_fraction"] = 0.05
+
+    found = group(4, change)
+    assert words in link_saying.conclusion(found, [], [], language) and own in link_saying.of_host(found["n4"], language)
+    named = link_saying.troubles(found["n4"], language)
+    assert len(named) == 1 and ("pairs that failed" in named[0] or "失败" in named[0])
+
+
 def test_what_nothing_can_judge_is_said_and_is_not_fine():
     said = link_saying.conclusion(results({"n1": 0.2}, count=2), [], [])
     assert "isn't judged" in said and "none is slow" not in said

@@ -8,6 +8,7 @@ import functools
 import re
 
 from ..link_figures import IMPOSSIBLE_OF_LINE_RATE, bandwidth_delay_bytes, tcp_goodput_fraction, window_limited_bits_per_second
+from ..link_judging import judgeable_rate
 from ..link_losses import LOSSY_FRACTION, again_fraction, lower_median
 from .catalogue import load_reference
 from .measurements import SILENT, failed_since, find_measurement, find_optional, with_error
@@ -200,11 +201,13 @@ def _rates(result, source):
 
 
 def _derive_line(state, result, source):
+    if _is_hidden(state, result, "hidden_by", (OF_LINE, FLOOR) if _judged_by(result) == "line_rate" else ()):
+        return
     value = amount(result, "fraction_of_line_rate")
     if value is not None and value > IMPOSSIBLE_OF_LINE_RATE:
         value = None
     if text(result, "judged_by") != "line_rate" or value is None:
-        reason = "absent.link_by_group" if text(result, "judged_by") == "group" else "absent.link_unjudged"
+        reason = "absent.link_by_group" if _judged_by(result) == "group" else "absent.link_unjudged"
         if text(result, "judged_by") == "line_rate":
             for name in (OF_LINE, FLOOR):
                 state.unknown(name, "absent.measurement_incomplete", module=MODULE, field="fraction_of_line_rate")
@@ -221,12 +224,28 @@ def _derive_line(state, result, source):
         state.unknown(FLOOR, "absent.measurement_incomplete", module=MODULE, field="line_rate_bits_per_second")
 
 
+def _judged_by(result):
+    """What judges a link, also where nothing could be judged since all its partners are slow."""
+    would = "line_rate" if judgeable_rate(result) else "group"
+    return would if text(result, "hidden_by") else text(result, "judged_by")
+
+
+def _is_hidden(state, result, field, names):
+    """Makes metrics unknown of a host that was tested only with hosts that are faulty themselves."""
+    peer = text(result, field)
+    for name in names if peer else ():
+        state.unknown(name, "absent.link_" + field, module=MODULE, peer=peer)
+    return bool(peer and names)
+
+
 def _derive_group(state, result, source):
+    if _is_hidden(state, result, "hidden_by", (OF_GROUP,) if _judged_by(result) == "group" else ()):
+        return
     value = amount(result, "fraction_of_group_median")
     if value is not None and value > _IMPOSSIBLE_OF_GROUP:
         value = None
     if text(result, "judged_by") != "group":
-        reason = "absent.link_by_line" if text(result, "judged_by") == "line_rate" else "absent.link_unjudged"
+        reason = "absent.link_by_line" if _judged_by(result) == "line_rate" else "absent.link_unjudged"
         state.not_applicable(OF_GROUP, reason)
     elif value is None:
         state.unknown(OF_GROUP, "absent.measurement_incomplete", module=MODULE, field="fraction_of_group_median")
@@ -250,6 +269,8 @@ def _derive_failed(state, result, source):
 def _derive_retransmits(state, entry, source):
     result = entry["result"]
     value = amount(result, "retransmit_fraction")
+    if value is None and _is_hidden(state, result, "loss_hidden_by", (RETRANSMITS,)):
+        return
     if value is not None:
         state.value(RETRANSMITS, min(value, 1), _losses(result, "again", text(result, "retransmit_direction"), source))
         return
@@ -276,7 +297,14 @@ def _derive_retransmits(state, entry, source):
 
 
 def _derive_lost(state, result, source):
-    value = amount(result, "lost_fraction")
+    value, pairs = amount(result, "lost_fraction"), maps(result, "pairs")
+    failed = sum(1 for pair in pairs if pair.get("udp_error"))
+    if value is None and _is_hidden(state, result, "loss_hidden_by", (LOST,)):
+        return
+    if failed and (value is None or 2 * failed > len(pairs) and value <= LOSSY_FRACTION):
+        # What few pairs didn't lose says nothing of the others.
+        state.unknown(LOST, "absent.link_no_udp", module=MODULE, failed=failed, count=len(pairs))
+        return
     if value is None:
         state.not_applicable(LOST, SILENT)
         return
