@@ -58,7 +58,7 @@ ROLES = {
             "peer_key", "peer_lifetime", "peer_link", "peer_management", "peer_named", "peer_path", "peer_end", "peer_payload", "peer_sharing",
             "peer_start", "peer_start_there", "peer_started", "peer_token", "peer_url", "peer_where", "rate", "request_result", "said",
             "share", "slowest", "start_at", "tests", "together_done", "together_hosts", "together_result", "upload_result",
-            "usual_hosts", "wanted",
+            "place", "usual_hosts", "wanted", "why",
         )),
     ),
     "probe_workload_": (
