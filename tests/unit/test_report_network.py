@@ -165,6 +165,23 @@ def test_the_lossy_host_is_named_and_its_partners_are_not(language, words, partn
     assert partner in own and words.partition(": " if language == "en" else "：")[2].rstrip(".。") in own
 
 
+@pytest.mark.parametrize("language, words, hidden", [
+    ("en", "gpu01 – gpu02 with each other only: 5 % of UDP packets lost.", "tested only with hosts that are slow themselves (gpu02)"),
+    ("zh", "gpu01 – gpu02 仅两者之间：UDP 丢包 5 %。", "仅与自身偏慢的主机（gpu02）对测"),
+])
+def test_what_two_hosts_lose_with_each_other_only_is_told_of_the_pair(language, words, hidden):
+    pairs = samples.fleet(4)
+    for (document, _inputs), peer in zip(pairs, ("gpu02", "gpu01")):
+        for pair in document["measurements"][0]["result"]["pairs"]:
+            pair["only_here"] = {"slow_fraction": None, "retransmit_fraction": None, "lost_fraction": 0.05 if pair["peer"] == peer else None}
+    html = fleet(pairs, language)[1]
+    text = plain_text(html)
+    assert text.count(words) == 1 and "is the slowest, and fine" not in text and "最慢，但正常" not in text
+    unknown = {"judged_by": None, "fraction_of_line_rate": None, "fraction_of_group_median": None, "hidden_by": "gpu02"}
+    pairs[3][0]["measurements"][0]["result"].update(unknown)
+    assert hidden in plain_text(fragment(pairs[3], language))
+
+
 @pytest.mark.parametrize("language, words", [("en", "no pair of 4 gave a figure"), ("zh", "4 个配对均无数据")])
 def test_a_host_whose_every_pair_failed_is_judged_named_and_drawn(language, words):
     names = ["gpu0%d" % number for number in range(1, 6)]

@@ -14,7 +14,7 @@ import collections
 from ..link_judging import CERTAINLY_SLOW, SLOW_FRACTION
 from ..link_losses import LOSSY_FRACTION
 from ..metrics.measurements import failed_since, with_results
-from . import charts, link_faults, network_together
+from . import charts, link_between, link_faults, network_together
 from .clean import display, for_html, natural, unbroken
 from .figures import human
 from .link_grid import EDGES, Cell, grid, table
@@ -112,7 +112,7 @@ class LinkTest:
 
     def __init__(self, view, index, lines):
         self.view, self.index, self.lines = view, index, lines
-        self.results, self.seen, self.finished, self.failed_since = {}, {}, "", frozenset()
+        self.results, self.seen, self.between, self.finished, self.failed_since = {}, {}, {}, "", frozenset()
 
     def add(self, index, host, measurement):
         """Takes in a host's measurement; of several of one host the first is its own."""
@@ -127,6 +127,9 @@ class LinkTest:
                 continue
             self._note(index, other, sends, pair, own=True)
             self._note(other, index, receives, pair, own=False)
+            words = link_between.words(self.view, pair)
+            if words:
+                self.between.setdefault((min(index, other), max(index, other)), words)
 
     def _note(self, sender, receiver, rate, pair, own):
         """One direction of a pair; the sender's own word goes before its partner's."""
@@ -185,7 +188,7 @@ class LinkTest:
         for one, other in undecided[:MOST_NAMED]:
             names = view.text("map_and", one=_name(self.view, one), other=_name(self.view, other))
             said.append(_line("unknown", view.text("map_undecided"), names))
-        losses = self._losses()
+        losses = self._losses() + self._between()
         said += losses
         judged = [index for index, result in self.results.items() if result["slow"] is not None and index not in doubtful]
         if judged and not slow and not losses:
@@ -212,6 +215,16 @@ class LinkTest:
             said.append(_line("unknown" if isinstance(peer, str) else "fail", words, _name(view, index)))
         left = len(lossy) - MOST_NAMED
         return said + ([_line("fail", view.text("map_lossy_more", n=left))] if left > 0 else [])
+
+    def _between(self):
+        """Which pairs are slow or lose with each other only."""
+        view = self.view
+        shown = [
+            _line("warn", words, view.text("map_pair", one=_name(view, one), other=_name(view, other)))
+            for (one, other), words in sorted(self.between.items())[:MOST_NAMED]
+        ]
+        left = len(self.between) - MOST_NAMED
+        return shown + ([_line("warn", view.text("map_only_more", n=left))] if left > 0 else [])
 
     def _rank(self, index):
         """Slowest first, by what a host is judged by."""

@@ -363,5 +363,6 @@ def share_words(view, result):
         share = percent(view, result["fraction_of_group_median"])
         said = view.text("net_of_group", share=share, middle=bits(middle) if middle is not None else "?")
     else:
-        said = view.text("net_unjudged")
+        hidden = result.get("hidden_by")
+        said = view.text("net_hidden", peer=display(hidden, 60)) if isinstance(hidden, str) and hidden else view.text("net_unjudged")
     return joined(view, [said, view.text("net_undecided", peer=display(peer, 60)) if isinstance(peer, str) and peer else ""])

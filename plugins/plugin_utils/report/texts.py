@@ -315,6 +315,12 @@ _TEXTS = {
         "只与 {peer} 对测，无法判断是哪一方丢包。",
     ),
     "map_lossy_more": (("{n} more host loses packets; see the list.", "{n} more hosts lose packets; see the list."), "另有 {n} 台主机丢包，见列表。"),
+    "map_only_here": ("with each other only: {said}.", "仅两者之间：{said}。"),
+    "map_only_slow": ("{share} of the speed that both reach with others", "速率为两者与其他主机之间的 {share}"),
+    "map_only_more": (
+        ("{n} more pair is slow or loses packets by itself.", "{n} more pairs are slow or lose packets by themselves."),
+        "另有 {n} 对仅在两者之间偏慢或丢包。",
+    ),
     "map_pairs_failed": ("Failed pairs", "失败的对数"),
     "map_own": ("This host's links to its partners", "本机与各对端的链路"),
     "map_partner": ("partner", "对端"),

@@ -82,6 +82,7 @@ TEXTS = {
     "net_of_line": ("{share} of the line rate of {line}", "线速 {line} 的 {share}"),
     "net_of_group": ("{share} of the group's median of {middle}", "组内中位数 {middle} 的 {share}"),
     "net_unjudged": ("nothing says what it should be", "没有可比的基准"),
+    "net_hidden": ("isn't judged: tested only with hosts that are slow themselves ({peer})", "未评判：仅与自身偏慢的主机（{peer}）对测"),
     "net_undecided": ("tested with {peer} only: can't tell which of the two is slow", "只与 {peer} 对测，无法判断是哪一方慢"),
     "net_chart_upload": ("Upload speed over time", "上传速度随时间变化"),
     "net_chart_download": ("Download speed over time", "下载速度随时间变化"),
