@@ -146,7 +146,7 @@ class CallbackModule(CallbackBase):
             if action == RENDER and isinstance(data.get("table"), list):
                 self._table = data["table"]
             kind = "warn" if ignore_errors else "bad"
-            self._say(progress_lines.other("failed", _host(result), _told_name(task), data, ignore_errors, self._language), kind)
+            self._say(progress_lines.other("failed", _host(result), _told_name(task, data), data, ignore_errors, self._language), kind)
         self._warnings(data)
 
     def v2_runner_on_unreachable(self, result):
@@ -156,11 +156,12 @@ class CallbackModule(CallbackBase):
             self._lost[_host(result)] = {"unreachable": True, "msg": data.get("msg")}
             self._host_line(result, data, "unreachable")
         else:
-            self._say(progress_lines.other("unreachable", _host(result), _told_name(task), data, False, self._language), "lost")
+            self._say(progress_lines.other("unreachable", _host(result), _told_name(task, data), data, False, self._language), "lost")
 
     def v2_runner_item_on_failed(self, result):
         """A failed item of a user's own loop."""
-        self._say(progress_lines.other("failed", _host(result), _told_name(_task(result)), _data(result), False, self._language), "bad")
+        name = _told_name(_task(result), _data(result))
+        self._say(progress_lines.other("failed", _host(result), name, _data(result), False, self._language), "bad")
 
     def v2_playbook_on_no_hosts_matched(self):
         """Nothing to do is worth a line."""
@@ -266,10 +267,13 @@ def _action(task):
     return getattr(task, "resolved_action", None) or task.action
 
 
-def _told_name(task):
+def _told_name(task, data):
     """A task's name where its message needs one; None for those of ours that fail with a sentence of their own."""
     action = _action(task)
-    sentence = ansible_edge.own_role(task) and action.rpartition(".")[2] in ("assert", "fail", "validate_argument_spec")
+    short = action.rpartition(".")[2]
+    # wait_for says the sentence that it was given only after it has waited.
+    has_sentence = short in ("assert", "fail", "validate_argument_spec") or short == "wait_for" and "elapsed" in data
+    sentence = ansible_edge.own_role(task) and has_sentence
     return None if sentence or action.startswith("trainops.gpu_audit.") else task.get_name()
 
 
