@@ -261,17 +261,8 @@ class ActionModule(MeasuringAction):
             return dict(answer, failed=True, kind="unreachable")
         return answer
 
-    @contextlib.contextmanager
     def _marked(self, session):
-        """While it lasts, modules have the session's mark in their environment from their first moment, as their iperf3 has: what is only
-        being started when the play is interrupted is found and ended likewise.
-        """
-        before = self._task.environment
-        self._task.environment = [*(before if isinstance(before, list) else [before] if before else []), {MARK_VARIABLE: session.id}]
-        try:
-            yield
-        finally:
-            self._task.environment = before
+        return measuring_end.marked(self._task, MARK_VARIABLE, session.id)
 
     def _lose(self, session, name, words):
         words = "%s can't be reached: %s" % (name, words)

@@ -9,7 +9,7 @@ import re
 import shlex
 
 from ..module_utils.measure.iperf3_run import MARK_VARIABLE
-from . import job_look, link_store, measuring
+from . import job_look, link_store, measuring, measuring_end
 from .messages import sentence
 
 _LONGEST_SECONDS = 86400
@@ -68,21 +68,6 @@ def left(session, language):
     return sentence(TABLE["left"], language, {"list": joined, "command": by_hand(session.id, list(there))})
 
 
-# Whoever has the mark is told once, but for Ansible's wrapper, which clears up behind its module and ends by itself. What is being started
-# just now comes into sight a moment later: the shell looks until it has seen nothing for a while.
-_SCRIPT = """
-s=; j=; q=0; i=0;
-while [ $i -lt 24 ] && [ $q -lt 5 ]; do i=$((i+1)); q=$((q+1));
-for f in %(found)s; do p=${f#/proc/}; p=${p%%/environ};
-w=$(tr '\\000' ' ' < /proc/$p/cmdline 2>/dev/null);
-case "$w" in *async_wrapper.py*) w=${w#*async_wrapper.py }; w=${w%%%% *}; case "$w" in *[!j0-9]*) ;; j?*) j="$j $w";; esac; [ -n "$s" ] || q=0; continue;; esac;
-q=0; case "$s " in *" $p "*) ;; *) s="$s $p"; kill -TERM $p 2>/dev/null;; esac; done; sleep 0.4; done;
-for n in KILL 0; do for f in %(found)s; do grep -qsa 'async_wrapper[.]py' ${f%%environ}cmdline && continue;
-p=${f#/proc/}; kill -$n ${p%%/environ} 2>/dev/null && [ $n = 0 ] && echo left; done; sleep 0.1; done;
-for w in $j; do rm -f %(folder)s/$w.*; done
-"""
-
-
 def script(session, jids, folder):
     """A shell's words that end every program of a session, the modules that start them included, and take the files of its jobs away: those of
     `jids` and of what still ran. They say "left" where something wouldn't end.
@@ -93,10 +78,8 @@ def script(session, jids, folder):
         raise ValueError("%r is no session of link tests" % (session,))
     if not all(job_look.is_jid(jid) for jid in jids):
         raise ValueError("a job of the session %s has no id" % session)
-    # This shell's own environment doesn't have the mark.
-    found = "$(grep -lsa '%s=%s' /proc/[0-9]*/environ)" % (MARK_VARIABLE, session)
-    words = " ".join(_SCRIPT.split("\n")) % {"found": found, "folder": job_look.quoted(folder)}
-    return "; ".join([words.strip(), *("rm -f %s/%s" % (job_look.quoted(folder), jid) for jid in jids), "true"])
+    words = measuring_end.ending(MARK_VARIABLE, session, job_look.quoted(folder))
+    return "; ".join([words, *("rm -f %s/%s" % (job_look.quoted(folder), jid) for jid in jids), "true"])
 
 
 def ended_by(note):

@@ -6,9 +6,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 
 _JID = "0123456789abcdefghijklmnopqrstuvwxyz."
+_MARK = re.compile(r"\A[\w-]+\Z", re.ASCII)
+# Whoever has the mark is told once, but for Ansible's wrapper, which clears up behind its module and ends by itself. What is being started
+# just now comes into sight a moment later: the shell looks until it has seen nothing for a while.
+_SCRIPT = """
+s=; j=; q=0; i=0;
+while [ $i -lt 24 ] && [ $q -lt 5 ]; do i=$((i+1)); q=$((q+1));
+for f in %(found)s; do p=${f#/proc/}; p=${p%%/environ};
+w=$(tr '\\000' ' ' < /proc/$p/cmdline 2>/dev/null);
+case "$w" in *async_wrapper.py*) w=${w#*async_wrapper.py }; w=${w%%%% *}; case "$w" in *[!j0-9]*) ;; j?*) j="$j $w";; esac; [ -n "$s" ] || q=0; continue;; esac;
+q=0; case "$s " in *" $p "*) ;; *) s="$s $p"; kill -TERM $p 2>/dev/null;; esac; done; sleep 0.4; done;
+for n in KILL 0; do for f in %(found)s; do grep -qsa 'async_wrapper[.]py' ${f%%environ}cmdline && continue;
+p=${f#/proc/}; kill -$n ${p%%/environ} 2>/dev/null && [ $n = 0 ] && echo left; done; sleep 0.3; done;
+for w in $j; do rm -f %(folder)s/$w.*; done
+"""
 
 
 class Interrupted(BaseException):
@@ -91,6 +106,30 @@ def script(module, jid):
         "p=$(sed -n 's/^PPid:[^0-9]*//p' $d/status 2>/dev/null); "
         "grep -qa '%s' /proc/$p/cmdline 2>/dev/null && kill -TERM ${d#/proc/} && echo ended; done; true" % (module, job)
     )
+
+
+def ending(variable, value, folder="~/.ansible_async"):
+    """A shell's words that end everything whose environment has this variable with this value, and take the files of such jobs of Ansible's
+    away from `folder`, its async_dir as a shell takes it. They say "left" where something wouldn't end. ValueError for what is no mark.
+    """
+    if not _MARK.match(variable) or not _MARK.match(value):
+        raise ValueError("%s=%s is no mark" % (variable, value))
+    # The shell's own environment doesn't have the mark.
+    found = "$(grep -lsa '%s=%s' /proc/[0-9]*/environ)" % (variable, value)
+    return (" ".join(_SCRIPT.split("\n")) % {"found": found, "folder": folder}).strip()
+
+
+@contextlib.contextmanager
+def marked(task, variable, value):
+    """While it lasts, modules that a task runs have a mark in their environment from their first moment, and so has what they start: what is
+    only being started when the play is interrupted is found and ended likewise.
+    """
+    before = task.environment
+    task.environment = [*(before if isinstance(before, list) else [before] if before else []), {variable: value}]
+    try:
+        yield
+    finally:
+        task.environment = before
 
 
 def by_hand(module):

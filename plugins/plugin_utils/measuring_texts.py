@@ -36,6 +36,15 @@ TABLE = {
         "{command}",
         "{host}：已中断：未能关闭位于 {url} 的对端服务（{why}）。它最迟监听到 {until}；要立即关闭，请执行：{command}",
     ),
+    "peer_start_ended": (
+        "{host}: interrupted: the peer that was being started here was ended",
+        "{host}：已中断：正在启动的对端服务已终止",
+    ),
+    "peer_start_left": (
+        "{host}: interrupted: the peer that was being started here couldn't be ended ({why}). It listens at a port of {ports} until {until} at the "
+        "latest; to end it now: {command}",
+        "{host}：已中断：未能终止正在启动的对端服务（{why}）。它在 {ports} 中的一个端口上最迟监听到 {until}；要立即关闭，请执行：{command}",
+    ),
     "interrupted_not_asked": ("the host wasn't asked to end it: only Ctrl-C does that", "未请求主机终止：只有 Ctrl-C 才会这样做"),
     "interrupted_no_answer": ("the host gave no answer within {seconds} s", "主机在 {seconds} 秒内没有应答"),
     "interrupted_not_found": ("it wasn't found among the host's processes, and may just have ended", "在主机的进程中没有找到它，可能刚刚结束"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from ansible_matrix import MAIN, PYTHONS, Core
@@ -45,3 +46,23 @@ def test_ctrl_c_ends_the_client_and_the_next_test_the_rest(tmp_path):
         assert result["send_bytes_per_second"] == pytest.approx(95.5e6 / 8, rel=0.1) and not result["pairs"][0]["error"]
         nothing_left(NAMES)
         assert not any(inside(name, "ls ~/.ansible_async 2>/dev/null") for name in NAMES)
+
+
+def test_ctrl_c_while_a_client_is_only_being_started_ends_it_too(tmp_path):
+    core = ready(Core(MAIN, PYTHONS[MAIN][0]))
+    fields = {"rate": "100mbit", "vars": {"gpu_audit_link_address": "eth0"}}
+    with lab([from_row({"name": name, **fields}, index) for index, name in enumerate(NAMES)]):
+        controller = Controller(core, tmp_path)
+        (tmp_path / "links.yml").write_text(PLAY)
+        asked = json.dumps({"measure_network_link_seconds": 40, "measure_network_link_udp": False})
+
+        def begins(_output):
+            return any("async_wrapper" in inside(name, "ps ax -o args=") for name in NAMES)
+
+        done = controller.play(str(tmp_path / "links.yml"), "-e", asked, seconds=120, interrupt_when=begins)
+        assert "interrupted: what the link test ran here was ended" in done.out, done.out[-3000:]
+        # Later than whatever was on its way would have begun.
+        time.sleep(4)
+        for name in NAMES:
+            left = inside(name, "ps ax -o args= | grep -E 'iperf3 -c|link_benchmark' | grep -vE 'grep|async_wrapper'; ls ~/.ansible_async 2>/dev/null")
+            assert not left, (name, left, done.out[-3000:])

@@ -26,9 +26,12 @@ time.sleep(float(sys.argv[5]))
 subprocess.run([sys.executable, sys.argv[3]])
 pathlib.Path(sys.argv[4]).write_text('{"failed": true}')
 time.sleep(3)
-pathlib.Path(sys.argv[4] + '-cleared').touch()
+pathlib.Path(sys.argv[3] + '.cleared').touch()
 """
 MODULE = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(0)); open(__file__ + '.runs', 'w'); time.sleep(60)"
+
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
 
 
 def mark(name):
@@ -55,7 +58,7 @@ def test_programs_job_and_file_of_a_session_are_gone_afterwards(tmp_path, begun)
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0 and not done.stderr and not done.stdout
         assert own.wait(5) == -15 and other.poll() is None
-        assert not file.exists() and job.wait(10) == 0 and (tmp_path / "a folder" / (JID + "-cleared")).exists()
+        assert not file.exists() and job.wait(10) == 0 and (tmp_path / "AnsiballZ_link_benchmark.py.cleared").exists()
     finally:
         for process in (own, other, job):
             process.kill()
@@ -63,7 +66,7 @@ def test_programs_job_and_file_of_a_session_are_gone_afterwards(tmp_path, begun)
 
 
 def test_what_does_not_listen_is_killed():
-    stubborn = subprocess.Popen(["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done"], env=mark(SESSION), stdout=subprocess.PIPE)
+    stubborn = subprocess.Popen([sys.executable, "-c", STUBBORN], env=mark(SESSION), stdout=subprocess.PIPE)
     try:
         stubborn.stdout.readline()
         done = subprocess.run(["sh", "-c", link_end.script(SESSION, [], "~/.ansible_async")], capture_output=True, text=True, timeout=60, check=False)

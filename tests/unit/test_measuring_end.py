@@ -12,8 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
+from ansible_collections.trainops.gpu_audit.plugins.action import network_peer
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring, measuring_end, measuring_texts
 
 WRAPPER = "import subprocess, sys; subprocess.run([sys.executable, sys.argv[3]])"
@@ -123,3 +125,43 @@ def test_the_latest_moment_is_told_to_the_minute():
 def test_what_goes_on_is_told_with_its_end_and_how_to_end_it(language, words):
     said = measuring_texts.text(language, "interrupted_goes_on", why="x", until="2026-12-01 00:05 UTC", command=measuring_end.by_hand("m"))
     assert all(word in said for word in (*words, "2026-12-01 00:05 UTC", "pkill -TERM -o -f '^[^ ]+ [^ ]*AnsiballZ_m'"))
+
+
+class Peer(network_peer.ActionModule):
+    """The action that starts a peer, interrupted while it does; `shell`: what the host's shell answers."""
+
+    def __init__(self, shell, **args):
+        self.commands, self.shell = [], shell
+        self._task = types.SimpleNamespace(args={"address": "10.0.0.1", "port_range": "47800-47899", **args}, timeout=0, check_mode=False, environment=[{}],
+                                           delegate_to="store")
+
+    def language(self, task_vars):
+        return task_vars["language"]
+
+    def _execute_module(self, **_given):
+        self.seen = self._task.environment
+        raise measuring_end.Interrupted(signal.SIGINT)
+
+    def _low_level_execute_command(self, command):
+        self.commands.append(command)
+        return self.shell
+
+
+@pytest.mark.parametrize(("language", "ended", "left"), [("en", "was ended", "couldn't be ended (no route)"), ("zh", "已终止", "未能终止正在启动的对端服务（no route）")])
+def test_a_peer_that_is_only_being_started_is_ended_or_told(monkeypatch, language, ended, left):
+    said, sent = [], []
+    monkeypatch.setattr(measuring_end.Watch, "tell", lambda _self, line: said.append(line))
+    monkeypatch.setattr(network_peer.os, "kill", lambda pid, number: sent.append(number))
+    peer = Peer({"rc": 0, "stdout": "", "stderr": ""})
+    assert peer.answer({"language": language})["failed"] and ended in said[0] and said[0].startswith("store") and sent == [signal.SIGINT]
+    # What it would have started is found by what it was given.
+    (mark,) = peer.seen[-1].values()
+    assert "%s=%s" % (network_peer.MARK_VARIABLE, mark) in peer.commands[0] and peer._task.environment == [{}]
+    Peer({"rc": 255, "stdout": "", "stderr": "no route"}).answer({"language": language})
+    assert left in said[1] and "ansible store -m trainops.gpu_audit.network_peer -a 'state=stopped port_range=47800-47899'" in said[1]
+
+
+@pytest.mark.parametrize(("variable", "value"), [("A", "x'; rm"), ("A", ""), ("A B", "x"), ("A", "x\n")])
+def test_what_is_no_mark_gets_into_no_shell(variable, value):
+    with pytest.raises(ValueError):
+        measuring_end.ending(variable, value)
