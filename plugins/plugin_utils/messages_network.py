@@ -26,7 +26,8 @@ TABLE = {
         "最近一次 {module} 计入的最低一级（{failed} 并发）延迟未达标：更低的并发是否达标未知。",
     ),
     "absent.concurrency_below_wanted": (
-        "The last {module} didn't keep within the latency at {failed} requests at once, the lowest step that counts; the {wanted} of the form "
+        "The last {module} didn't keep within the latency at {failed} requests at once, the lowest step that counts; the {wanted} of the "
+        "form "
         "lie below and weren't tried.",
         "最近一次 {module} 计入的最低一级（{failed} 并发）延迟未达标；表单要求的 {wanted} 更低，未测。",
     ),
@@ -35,7 +36,8 @@ TABLE = {
         "最近一次 {module} 未请求流式应答：没有首 token 时间。",
     ),
     "absent.requests_contradict": (
-        "The last {module} didn't keep within the latency at {missed} at once, by so few of {sent} requests that it may be chance, and kept "
+        "The last {module} didn't keep within the latency at {missed} at once, by so few of {sent} requests that it may be chance, and "
+        "kept "
         "within it at {held} at once: the steps contradict each other.",
         "最近一次 {module} 在 {missed} 并发时延迟未达标，但 {sent} 个请求中仅有极少数超限，可能只是偶然；而 {held} 并发时达标：各级相互矛盾。",
     ),
@@ -125,7 +127,8 @@ TABLE = {
         "先查明传输失败的原因（见传输失败检查项），再重新测量。",
     ),
     "answer.transfer_too_short": (
-        "Move more in each attempt, so that it takes some seconds: a larger measure_network_upload_bytes or measure_network_download_bytes, "
+        "Move more in each attempt, so that it takes some seconds: a larger measure_network_upload_bytes or "
+        "measure_network_download_bytes, "
         "for a download a larger file.",
         "增大每次尝试的传输量，使其持续数秒：调大 measure_network_upload_bytes 或 measure_network_download_bytes；下载请选用更大的文件。",
     ),
@@ -176,8 +179,9 @@ TABLE = {
     "advice.failed_silent": (
         "No answer in time, or the stream stood still. A firewall that drops packets, a server that is overloaded, or an MTU that "
         "doesn't fit (small packets pass, "
-        "large ones get lost): try ping -M do -s 1472 to the endpoint, and a longer timeout_seconds where the data is merely large.",
-        "超时无应答，或传输中途停滞。可能是防火墙丢包、服务器过载或 MTU 不匹配（小包通、大包丢）：用 ping -M do -s 1472 测试到端点的路径；若只是数据量大，则调大 timeout_seconds。",
+        "large ones get lost): try ping -M do -s 1472 to the endpoint, and where the data is merely large a longer "
+        "measure_network_timeout_seconds (of requests: measure_network_request_timeout_seconds).",
+        "超时无应答，或传输中途停滞。可能是防火墙丢包、服务器过载或 MTU 不匹配（小包通、大包丢）：用 ping -M do -s 1472 测试到端点的路径；若只是数据量大，则调大 measure_network_timeout_seconds（请求测试为 measure_network_request_timeout_seconds）。",
     ),
     "advice.failed_unreachable": (
         "There is no way to the endpoint: check routes, gateway, VLAN, and whether the host needs a proxy.",
@@ -188,9 +192,10 @@ TABLE = {
         "无法解析端点域名：检查域名、/etc/resolv.conf，以及从该主机访问域名服务器是否有应答。",
     ),
     "advice.failed_tls": (
-        "The TLS handshake fails: check the certificate's names and dates, the host's clock, and give the issuer with ca_path where it "
+        "The TLS handshake fails: check the certificate's names and dates, the host's clock, and give the issuer with "
+        "measure_network_ca_path where it "
         "is a private one.",
-        "TLS 握手失败：检查证书的域名和有效期、主机时钟；若为私有 CA，请用 ca_path 给出。",
+        "TLS 握手失败：检查证书的域名和有效期、主机时钟；若为私有 CA，请用 measure_network_ca_path 给出。",
     ),
     "advice.failed_proxy": (
         "The proxy doesn't let the transfer through: check its address, credentials and size limits, or exempt the endpoint (no_proxy).",

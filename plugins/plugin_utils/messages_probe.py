@@ -24,32 +24,38 @@ TABLE = {
         "最近一次 {module} 的命令（{command}）未能启动，无法据此判断。",
     ),
     "absent.probe_ended": (
-        "The command of the last {module} ({command}) ended as {outcome} and no iteration of it was counted, so what it used by then isn't known to "
+        "The command of the last {module} ({command}) ended as {outcome} and no iteration of it was counted, so what it used by then isn't "
+        "known to "
         "be what the job needs.",
         "最近一次 {module} 的命令（{command}）以 {outcome} 结束，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.failed": (
-        "The probed command ({command}) failed with exit code {exit_code} and no iteration of it was counted, so what it used by then isn't "
+        "The probed command ({command}) failed with exit code {exit_code} and no iteration of it was counted, so what it used by then "
+        "isn't "
         "known to be what the job needs.",
         "被探测的命令（{command}）以退出码 {exit_code} 失败，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.signal": (
-        "The probed command ({command}) was ended by {signal} and no iteration of it was counted, so what it used by then isn't known to be "
+        "The probed command ({command}) was ended by {signal} and no iteration of it was counted, so what it used by then isn't known to "
+        "be "
         "what the job needs.",
         "被探测的命令（{command}）被信号 {signal} 终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.oom_host": (
-        "The kernel ended the probed command ({command}) because the host's memory ran out, before any iteration was counted, so what it used by then "
+        "The kernel ended the probed command ({command}) because the host's memory ran out, before any iteration was counted, so what it "
+        "used by then "
         "isn't known to be what the job needs.",
         "主机内存耗尽，内核终止了被探测的命令（{command}），此前未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.timeout": (
-        "The probed command ({command}) was ended at its time limit and no iteration of it was counted, so what it used by then isn't known "
+        "The probed command ({command}) was ended at its time limit and no iteration of it was counted, so what it used by then isn't "
+        "known "
         "to be what the job needs.",
         "被探测的命令（{command}）到达时间上限后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
     "absent.probe_ended.hang": (
-        "The probed command ({command}) stood still and was ended; no iteration of it was counted, so what it used by then isn't known to be "
+        "The probed command ({command}) stood still and was ended; no iteration of it was counted, so what it used by then isn't known to "
+        "be "
         "what the job needs.",
         "被探测的命令（{command}）停滞后被终止，且未计到任何迭代，因此其用量不能视为该作业的需求。",
     ),
@@ -72,7 +78,8 @@ TABLE = {
         "TF_FORCE_GPU_ALLOW_GROWTH=true）。vLLM 的其余部分是 KV 缓存：应改看并发能力。",
     ),
     "answer.scaling_unused": (
-        "Start one process for each GPU, such as [torchrun, --nproc_per_node=gpu, train.py] with DistributedDataParallel (accelerate launch, "
+        "Start one process for each GPU, such as [torchrun, --nproc_per_node=gpu, train.py] with DistributedDataParallel (accelerate "
+        "launch, "
         "deepspeed and mpirun do it too): `python train.py` alone uses one GPU. GPU_AUDIT_GPU_COUNT has the number of GPUs of each run. "
         "Then probe again.",
         "请为每个 GPU 启动一个进程，例如 [torchrun, --nproc_per_node=gpu, train.py] 并使用 DistributedDataParallel（也可用 accelerate launch、"
@@ -87,14 +94,15 @@ TABLE = {
         "增加可用的主机内存，或降低作业的内存占用（减少加载进程、缩小缓存），再重新探测。",
     ),
     "answer.probe_ended.timeout": (
-        "Raise timeout_seconds, and let iterations be counted (iteration_pattern, progress_file or the helper gpu_audit_probe.py), then "
+        "Raise probe_workload_timeout_seconds, and let iterations be counted (probe_workload_iteration_pattern, "
+        "probe_workload_progress_file or the helper gpu_audit_probe.py), then "
         "probe again.",
-        "提高 timeout_seconds，并让迭代可被计数（iteration_pattern、progress_file 或辅助文件 gpu_audit_probe.py），再重新探测。",
+        "提高 probe_workload_timeout_seconds，并让迭代可被计数（probe_workload_iteration_pattern、probe_workload_progress_file 或辅助文件 gpu_audit_probe.py），再重新探测。",
     ),
     "answer.probe_ended.hang": (
         "Find what it waits for (py-spy dump, NCCL_DEBUG=INFO; the end of its output is in the measurement). Where it worked all the time, "
-        "let iterations be counted, or raise hang_seconds. Then probe again.",
-        "找出它在等待什么（py-spy dump、NCCL_DEBUG=INFO；其输出末尾保存在测量文件中）。若命令其实一直在工作，请让迭代可被计数，或提高 hang_seconds。然后重新探测。",
+        "let iterations be counted, or raise probe_workload_hang_seconds. Then probe again.",
+        "找出它在等待什么（py-spy dump、NCCL_DEBUG=INFO；其输出末尾保存在测量文件中）。若命令其实一直在工作，请让迭代可被计数，或提高 probe_workload_hang_seconds。然后重新探测。",
     ),
     "answer.probe_ended.not_started": (
         "Set the probe's program, folder, user or environment right, as the message says, then probe again.",
@@ -124,9 +132,10 @@ TABLE = {
         "命令未能启动。请检查探测所用的程序、工作目录、用户和环境变量。",
     ),
     "advice.outcome.timeout": (
-        "The time limit came before the command ended or had made the iterations asked for. Raise timeout_seconds or ask for fewer "
-        "iterations. Where none was counted although it made some, give an iteration_pattern that matches its output.",
-        "命令结束或完成所要求的迭代数之前已到时间上限。请提高 timeout_seconds 或减少迭代数。若命令已有迭代却未被计数，请给出与其输出匹配的 iteration_pattern。",
+        "The time limit came before the command ended or had made the iterations asked for. Raise probe_workload_timeout_seconds or ask "
+        "for fewer "
+        "iterations. Where none was counted although it made some, give a probe_workload_iteration_pattern that matches its output.",
+        "命令结束或完成所要求的迭代数之前已到时间上限。请提高 probe_workload_timeout_seconds 或减少迭代数。若命令已有迭代却未被计数，请给出与其输出匹配的 probe_workload_iteration_pattern。",
     ),
     "advice.outcome.hang": (
         "No iteration came any more; where none was counted, there was no output, no reading, no CPU time and no use of a GPU either. Look "
@@ -145,10 +154,11 @@ TABLE = {
     ),
     "advice.out_of_memory.moment_unknown": (
         "The VRAM ran full; whether before or after the first iteration isn't known: none was counted, and nothing shows that none was "
-        "made. Give an iteration_pattern that matches the output, or wrap the loop with gpu_audit_probe.py, and probe again: full at the "
+        "made. Give a probe_workload_iteration_pattern that matches the output, or wrap the loop with gpu_audit_probe.py, and probe again: "
+        "full at the "
         "start asks for a smaller batch, full later points to "
         "longer inputs, fragmentation or tensors that are kept.",
-        "显存已用尽；未计到任何迭代，也没有迹象表明确实未迭代，发生在首次迭代之前还是之后未知。请给出与输出匹配的 iteration_pattern，或用 gpu_audit_probe.py 包装循环后重新探测："
+        "显存已用尽；未计到任何迭代，也没有迹象表明确实未迭代，发生在首次迭代之前还是之后未知。请给出与输出匹配的 probe_workload_iteration_pattern，或用 gpu_audit_probe.py 包装循环后重新探测："
         "起始即满应减小批大小，之后才满则多为输入更长、显存碎片或张量未释放。",
     ),
     "advice.out_of_memory.later": (

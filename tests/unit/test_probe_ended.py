@@ -23,7 +23,7 @@ def judged(language, **result):
     ({"outcome": "failed", "signal": "SIGSEGV"}, "ended by SIGSEGV", "信号 SIGSEGV", "by hand"),
     ({"outcome": "failed"}, "ended as failed", "以 failed 结束", "by hand"),
     ({"outcome": "oom_host", "signal": "SIGKILL"}, "host's memory ran out", "主机内存耗尽", "more host memory"),
-    ({"outcome": "timeout", "signal": "SIGTERM"}, "at its time limit", "时间上限", "Raise timeout_seconds"),
+    ({"outcome": "timeout", "signal": "SIGTERM"}, "at its time limit", "时间上限", "Raise probe_workload_timeout_seconds"),
     ({"outcome": "hang", "signal": "SIGTERM"}, "stood still", "停滞", "what it waits for"),
     ({"outcome": "not_started", "error": "argv: the command x isn't there"}, "could not be started, so nothing was measured: argv: the",
      "未能启动", "program, folder, user")])
