@@ -230,11 +230,14 @@ def _judged_by(result):
     return would if text(result, "hidden_by") else text(result, "judged_by")
 
 
+_HIDDEN = {"hidden_by": "absent.link_hidden_by", "loss_hidden_by": "absent.link_loss_hidden_by"}
+
+
 def _is_hidden(state, result, field, names):
     """Makes metrics unknown of a host that was tested only with hosts that are faulty themselves."""
     peer = text(result, field)
     for name in names if peer else ():
-        state.unknown(name, "absent.link_" + field, module=MODULE, peer=peer)
+        state.unknown(name, _HIDDEN[field], module=MODULE, peer=peer)
     return bool(peer and names)
 
 
