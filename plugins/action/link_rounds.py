@@ -180,7 +180,12 @@ class ActionModule(MeasuringAction):
     # ---------------------------------------------------------- of the group
 
     def _plan(self, output_dir, arguments, task_vars):
+        settings = {key: arguments[key] for key in SETTINGS if arguments.get(key) is not None}
+        # Refused here and not by each host in its turn, which would be kept as a test that failed.
+        link_plan.check(settings)
         asked = ansible_edge.plain(list(task_vars.get("ansible_play_batch") or []))
+        for name in asked[:1]:
+            measuring.try_keeping(output_dir, name, self.MODULE, {}, checking=True)
         places = ansible_edge.registered(task_vars, ansible_edge.play_hosts(task_vars), REGISTERED)
         hosts = {name: {key: places[name].get(key) for key in PLACE_KEYS} for name in asked
                  if name in places and places[name].get("address") and not places[name].get("failed")}
@@ -203,10 +208,6 @@ class ActionModule(MeasuringAction):
                 "is only %s" % next(iter(hosts)) if hosts else "are none"))
         mode = arguments.get("mode") or "auto"
         made = link_rounds.rounds(hosts, mode)
-        settings = {key: arguments[key] for key in SETTINGS if arguments.get(key) is not None}
-        # Refused here and not by each host in its turn, which would be kept as a test that failed.
-        link_plan.check(settings)
-        measuring.try_keeping(output_dir, link_store.FOLDER, self.MODULE, {}, checking=True)
         options = link_plan.options(settings)
         moved, sentences = link_plan.moved(hosts, made, options)
         usual = len(made) * (link_plan.usual(options) + 10)
