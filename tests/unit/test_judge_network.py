@@ -209,6 +209,7 @@ def test_a_mistyped_target_is_told_with_its_file_and_what_it_hides(kind, languag
     document, inputs = moved(bytes_per_second=2.0**30)
     good = document["measurements"].pop()
     good.update(target="http://nas/right (upload)", finished="2026-11-29T10:00:00Z")
+    good["result"]["storage"] = "peer"
     failure = {"kind": kind, "message": "m"}
     document, inputs = moved(attempts=[attempt(failure)] * 3, bytes_per_second=None)
     alone = judging.finding(judging.judged(document, inputs, language=language), "network.transfer_failures")
@@ -217,6 +218,7 @@ def test_a_mistyped_target_is_told_with_its_file_and_what_it_hides(kind, languag
     moment = document["measurements"][-2]["finished"].replace("-", "").replace(":", "")
     name = "%s/transfer_benchmark-%s-*.json" % (document["name"], moment)
     assert finding["status"] == "fail" and stored + name in finding["message"] and earlier in finding["message"], finding["message"]
+    assert finding["message"].endswith(" UTC." if language == "en" else " UTC。"), finding["message"]
     assert advice in finding["advice"] and name in alone["message"] and earlier not in alone["message"]
 
 

@@ -372,8 +372,10 @@ def _stored(state, direction, source):
     told = [("transfer_target", _where(tests[0]), source), ("stored_as", "measurements/%s/%s-%s-*.json" % (name, MODULE, stamp), source)]
     earlier = next((entry for entry in tests[1:] if _speed(entry["result"]) is not None), None)
     if earlier is not None:
-        told.append(("earlier_" + direction, _where(earlier), source_of(earlier)))
-        told.append(("earlier_bytes_per_second", _speed(earlier["result"]), source_of(earlier)))
+        # What a reader must know of that one isn't true of the test that is judged.
+        other = "an earlier " + source_of(earlier)
+        told.append(("earlier_" + direction, _where(earlier), other))
+        told.append(("earlier_bytes_per_second", _speed(earlier["result"]), other))
     return [{"what": what, "value": value, "source": said} for what, value, said in told]
 
 
