@@ -106,7 +106,7 @@ class ActionModule(MeasuringAction):
             if answer.get("rc"):
                 why = collecting.tail(answer.get("stderr", "")) or "exit %s" % answer["rc"]
             elif "left" in answer.get("stdout", "").split():
-                why = "a process of it doesn't end"
+                why = measuring_end.LEFT
         except alarm.HostTimeout:
             why = "no answer within %d s" % END_SECONDS
         except (AnsibleError, OSError, ValueError) as error:
@@ -333,8 +333,9 @@ class ActionModule(MeasuringAction):
             return _nothing("no test was started")
 
         def say(elapsed, lost):
-            self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=measuring.duration(elapsed, self._spoken),
-                                        limit=measuring.duration(note["seconds"], self._spoken), lost=lost))
+            took, most = (measuring.duration(seconds, self._spoken) for seconds in (elapsed, note["seconds"]))
+            words = complaints.say(lost, self._spoken) if lost else None
+            self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=took, limit=most, lost=words))
 
         grace = link_plan.grace(session.settings)
         # A host that can't be reached is given up after the time that a test usually takes: others wait for this round's end.

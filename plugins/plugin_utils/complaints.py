@@ -15,6 +15,7 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)(\*?)\}")
 _NEAR = re.compile(r' \(did you mean "(.*)"\?\)')
 # A place before a sentence: "file, line 3: ", "gpu_audit_expected: ", "compute.cores_per_gpu: ".
 _LINE = re.compile(r"(?P<where>.{1,500}?), line (?P<line>\d+): (?P<rest>.+)", re.DOTALL)
+_PLACES = {"top level": "顶层", "send": "发送方向", "receive": "接收方向"}
 _KEY = re.compile(r"(?P<where>top level|\S{1,500}?): (?P<rest>.+)", re.DOTALL)
 
 
@@ -89,7 +90,7 @@ def _placed(sentence):
         found = pattern.fullmatch(sentence)
         rest = _chinese(found.group("rest")) if found else None
         if rest:
-            where = "顶层" if found.group("where") == "top level" else found.group("where")
+            where = _PLACES.get(found.group("where"), found.group("where"))
             return chinese.format(**{**found.groupdict(), "where": where, "rest": rest})
     return None
 

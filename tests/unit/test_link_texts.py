@@ -58,6 +58,12 @@ def test_every_kind_of_fault(kind):
         assert "192.0.2.11 port 5201" in chinese(around % said) or kind == "local"
 
 
+@pytest.mark.parametrize("around, said", [("send: %s", "发送方向："), ("with gpu2: receive: %s", "与 gpu2：接收方向：")])
+def test_a_direction_is_a_word(around, said):
+    words = chinese(around % (iperf3_run._SAID["refused"] % {"where": "192.0.2.11 port 5201", "said": "Connection refused"}))
+    assert words.startswith(said + "192.0.2.11 port 5201 拒绝连接")
+
+
 def test_a_client_that_hangs(tmp_path):
     (tmp_path / "x").write_text("#!/bin/sh\nsleep 9\n")
     (tmp_path / "x").chmod(0o755)
