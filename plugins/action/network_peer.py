@@ -63,8 +63,10 @@ class ActionModule(EdgeAction):
         try:
             with alarm.Alarm(0 if self._task.timeout else END_SECONDS):
                 answer = self._low_level_execute_command(measuring_end.ending(MARK_VARIABLE, mark))
-            if answer.get("rc") or "left" in answer.get("stdout", "").split():
-                why = collecting.tail(answer.get("stderr", "")) or "exit %s" % answer.get("rc")
+            if answer.get("rc"):
+                why = collecting.tail(answer.get("stderr", "")) or "exit %s" % answer["rc"]
+            elif "left" in answer.get("stdout", "").split():
+                why = complaints.say(measuring_end.LEFT, language)
         except alarm.HostTimeout:
             why = measuring_texts.text(language, "interrupted_no_answer", seconds=END_SECONDS)
         except (AnsibleError, OSError) as error:

@@ -192,7 +192,14 @@ TABLE = (
         "another test of links runs on this host: wait until it has ended, or end its processes ({variable} in their environment)",
         "该主机上正在运行另一次链路测试：请等其结束，或终止其进程（环境变量中带有 {variable}）",
     ),
+    # Likewise of a peer that is being started.
+    ("a process of it doesn't end", "仍有进程无法终止"),
     ("interrupted: what the link test ran here was ended", "已中断：链路测试在该主机上的进程已终止"),
+    (
+        "interrupted: what the link test runs here wasn't ended ({why*}) and ends by itself, until {until} at the latest, or at once with: "
+        "{command}",
+        "已中断：链路测试在该主机上的进程未能终止（{why}），最迟到 {until} 自行结束；要立即终止，请执行：{command}",
+    ),
     (
         "interrupted: what the link test runs here wasn't ended ({why}) and ends by itself, until {until} at the latest, or at once with: "
         "{command}",

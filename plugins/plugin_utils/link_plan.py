@@ -11,6 +11,8 @@ from .numbers import format_bytes
 usual, longest = link.usual, link.longest
 # How long a host may be out of reach.
 GRACE = "grace_seconds"
+# Numbers beyond are said as 1e+30.
+_LONG = 1e15
 _DEFAULTS = {"seconds": 10, "omit_seconds": 1, "parallel": 0, "udp_bits_per_second": 10000000}
 _RANGES = dict({name: link.RANGES[name] for name in _DEFAULTS}, **{GRACE: (0, 86400)})
 
@@ -31,7 +33,8 @@ def check(settings):
     given = {name: settings[name] for name in (*_DEFAULTS, GRACE) if settings.get(name) is not None}
     for name, value in given.items():
         try:
-            given[name] = float("" if isinstance(value, bool) else value)
+            number = float("" if isinstance(value, bool) else value)
+            given[name] = int(number) if number.is_integer() and abs(number) < _LONG else number
         except (TypeError, ValueError, OverflowError):
             raise ValueError("%s is no number" % name) from None
     figures.check_ranges(given, _RANGES)

@@ -10,6 +10,7 @@ import re
 import signal
 
 _JID = "0123456789abcdefghijklmnopqrstuvwxyz."
+LEFT = "a process of it doesn't end"
 _MARK = re.compile(r"\A[\w-]+\Z", re.ASCII)
 # Whoever has the mark is told once, but for Ansible's wrapper, which clears up behind its module and ends by itself. What is being started
 # just now comes into sight a moment later: the shell looks until it has seen nothing for a while.

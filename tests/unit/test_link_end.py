@@ -280,6 +280,8 @@ def test_a_host_that_can_t_be_told_is_said_so(session, client):
     assert "wasn't ended (no route)" in said and len(session.jobs_of(client)) == 1
     host._spoken = "zh"
     assert "未能终止（no route）" in host._interrupted_step(session, client, {})
+    host.answers["shell"] = {"rc": 0, "stdout": "left\n", "stderr": ""}
+    assert "未能终止（仍有进程无法终止）" in host._interrupted_step(session, client, {})
 
 
 def interrupted(*_given):

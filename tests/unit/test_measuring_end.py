@@ -16,7 +16,7 @@ import types
 
 import pytest
 from ansible_collections.trainops.gpu_audit.plugins.action import network_peer
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring, measuring_end, measuring_texts
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, measuring, measuring_end, measuring_texts
 
 WRAPPER = "import subprocess, sys; subprocess.run([sys.executable, sys.argv[3]])"
 MODULE = "import pathlib, time; pathlib.Path(__file__).with_name('runs').touch(); time.sleep(60)"
@@ -158,6 +158,8 @@ def test_a_peer_that_is_only_being_started_is_ended_or_told(monkeypatch, languag
     (mark,) = peer.seen[-1].values()
     assert "%s=%s" % (network_peer.MARK_VARIABLE, mark) in peer.commands[0] and peer._task.environment == [{}]
     Peer({"rc": 255, "stdout": "", "stderr": "no route"}).answer({"language": language})
+    Peer({"rc": 0, "stdout": "left\n", "stderr": ""}).answer({"language": language})
+    assert complaints.say(measuring_end.LEFT, language) in said[2]
     assert left in said[1] and "ansible store -m trainops.gpu_audit.network_peer -a 'state=stopped port_range=47800-47899'" in said[1]
 
 
