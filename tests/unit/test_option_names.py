@@ -60,6 +60,10 @@ def test_outside_of_the_roles_an_option_keeps_its_name(role):
     ("transfer_benchmark", "upload", "the server doesn't say whether something lies at http://h/x (HTTP 403). Give a URL that ends in / (the test's own "
      "name is added), or overwrite=true where nothing that is needed lies there", "or measure_network_upload_overwrite=true where",
      "也可设置 measure_network_upload_overwrite=true"),
+    ("transfer_benchmark", "download", "url: nas/x is no http or https URL", "measure_network_download_url: nas/x is no http",
+     "measure_network_download_url：nas/x 不是 http"),
+    ("request_benchmark", None, "url: http://x: letters outside ASCII and spaces must be percent-encoded",
+     "measure_network_request_url: http://x: letters", "measure_network_request_url：http://x：非 ASCII"),
     ("request_benchmark", None, "concurrency: each of them must be from 1 to 1000, not 5000", "measure_network_request_concurrency: each",
      "measure_network_request_concurrency：每个"),
     ("request_benchmark", None, "give payload or payload_bytes, not both",

@@ -158,6 +158,14 @@ def target(url):
     return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path, _userinfo(parts))
 
 
+def check_url(option, url):
+    """ValueError, which names the option, for what isn't an http or https URL."""
+    try:
+        target(url)
+    except ValueError as error:
+        raise ValueError("%s: %s" % (option, error))
+
+
 def secret_parts(url):
     """The texts of a URL that nobody may see: its query, its name and password, each as it stands and decoded."""
     if unclear(url):

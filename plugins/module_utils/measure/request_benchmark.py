@@ -103,7 +103,7 @@ def _allow_descriptors(concurrency):
 
 def make_asked(options):
     """What each request is (request_worker.Asked); ValueError, without the secrets of what is wrong."""
-    http_connection.target(options["url"])
+    http_connection.check_url("url", options["url"])
     streaming = options.get("streaming") == "openai"
     headers = dict((str(name), str(value).strip()) for name, value in (options.get("headers") or {}).items())
     http_connection.check_headers(headers)

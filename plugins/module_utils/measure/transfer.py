@@ -53,7 +53,7 @@ def plan(options):
 
     -> {"seconds", "bytes_written", "bytes_read", "bytes_sent", "bytes_received", "notes": [what is announced]}
     """
-    http_connection.target(options["url"])
+    http_connection.check_url("url", options["url"])
     _check(options)
     place = transfer_place.Place(options, None)
     attempts, retries = options.get("attempts") or ATTEMPTS, _retries(options)
@@ -84,10 +84,10 @@ def _check(options):
     for name in ("read_url", "upload_urls", "delete_urls"):
         value = options.get(name)
         for url in value if isinstance(value, list) else [value] if value else []:
-            http_connection.target(url)
+            http_connection.check_url(name, url)
     proxy = options.get("proxy")
     if proxy and proxy not in ("none", "environment"):
-        http_connection.target(proxy)
+        http_connection.check_url("proxy", proxy)
     if transfer_checksum.given(options.get("checksum")):
         if options["direction"] == "upload":
             raise ValueError("checksum is of a download: what an upload sends is the test's own")
