@@ -284,7 +284,7 @@ def test_a_failure_keeps_its_secrets_too(site):
     assert not [secret for secret in SECRETS.values() if secret in done.stdout] and not files_with(site.folder, SECRETS.values(), {"own.yml"})
     (path,) = site.output.glob("measurements/a/transfer_benchmark-*.json")
     kept = json.loads(path.read_text())["result"]
-    assert kept["attempts_failed"] == 2 and kept["attempts"][0]["error"]["kind"] == "proxy" and "attempts failed 2" in done.stdout
+    assert kept["attempts_failed"] == 2 and kept["attempts"][0]["error"]["kind"] == "proxy" and "upload failed: the proxy: " in done.stdout
     site.own_play(task(url=url.replace("http:", "gopher:"), direction="upload"))
     refused = site.play("own.yml", "-vvv")
     assert refused.returncode == 2 and "no http or https URL" in refused.stdout
@@ -399,9 +399,9 @@ def test_the_role_measures_object_storage_with_keys_that_stay_on_the_controller(
 
 
 @pytest.mark.parametrize(("variables", "words"), [
-    ({"measure_network_secret_key": ""}, "access_key and secret_key belong together"),
+    ({"measure_network_secret_key": ""}, "measure_network_access_key and measure_network_secret_key belong together"),
     ({"measure_network_upload_url": "s3://data/in/x.bin"}, "end the URL in /"),
-    ({"measure_network_access_key": "", "measure_network_secret_key": ""}, "s3:// needs access_key and secret_key"),
+    ({"measure_network_access_key": "", "measure_network_secret_key": ""}, "s3:// needs measure_network_access_key and measure_network_secret_key"),
 ])
 def test_what_the_role_can_not_sign_is_refused_without_the_keys(site, variables, words):
     given = {"measure_network_upload_url": "s3://data/in/", **{"measure_network_" + name: value for name, value in KEYS.items()}, **variables}
