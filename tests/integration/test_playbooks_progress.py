@@ -94,8 +94,25 @@ def test_other_tasks_of_a_users_play_are_heard_when_they_fail_or_speak(site):
 """)
     done = site.play(own, **PROGRESS)
     assert done.returncode == 2
-    assert "something to say" in done.stdout and "Quiet" not in done.stdout
+    assert "a: something to say" in done.stdout.splitlines() and "Quiet" not in done.stdout
     assert "a  failed (ignored): Break" in done.stdout and "a  failed: Break for good: this is why" in done.stdout
+
+
+@pytest.mark.parametrize("language, line", [
+    ("en", "a  failed: measure_network_upload_bytes: '10Mbit' is no size; give bytes, or text such as \"1.5 GiB\""),
+    ("zh", "a  失败：measure_network_upload_bytes：'10Mbit' 不是有效的大小；请给出字节数，或“1.5 GiB”这样的文本"),
+])
+def test_a_value_that_is_refused_is_said_once_and_of_its_variable(site, language, line):
+    site.inventory({"a": LOCAL})
+    values = ["measure_network_upload_url=http://127.0.0.1:1/x", "measure_network_upload_bytes=10Mbit", "gpu_audit_language=" + language]
+    done = site.play("measure", *(word for value in values for word in ("-e", value)), **PROGRESS)
+    assert done.returncode == 2 and done.stdout.splitlines() == [line], done.stdout
+
+
+def test_nothing_to_measure_is_said_in_a_line(site):
+    site.inventory({"a": LOCAL})
+    done = site.play("measure", **PROGRESS)
+    assert done.stdout.startswith("a: Nothing to measure on a. Set ") and len(done.stdout.splitlines()) == 1, done.stdout
 
 
 def test_a_bar_and_colour_on_a_terminal(site):
