@@ -82,6 +82,7 @@ def hosts() -> dict[str, dict]:
     made["g1"]["base"], made["g2"]["base"] = "bullseye", "trixie"
     made.update({"plain1": {}, "plain2": {"base": "trixie"}, "lossy": {"loss": 0.05}, "late": {"delay_ms": 10}})
     made["losing"] = {"rate": "100mbit", "loss": 0.05}
+    made["noudp"] = {"rate": "100mbit"}
     made.update({name: {"rate": "100mbit"} for name in RING})
     made.update({name: {} for name in REFUSED})
     made["vanishes"] = {"rate": "100mbit"}
@@ -112,6 +113,7 @@ def controller(tmp_path_factory):
             inside(name, "chmod +x /opt/lab/dies /opt/lab/busy /opt/lab/mute /opt/lab/vanishes")
         for name, what in (("refuses", "reject with tcp reset"), ("drops", "drop")):
             inside(name, "echo '%s' | nft -f -" % (FILTER % what))
+        inside("noudp", "echo '%s' | nft -f -" % (FILTER.replace("tcp dport 5201-5300", "meta l4proto udp") % "drop"))
         inside("jumbo", "ip link set eth0 mtu 9000")
         inside("toolless", "rm /usr/bin/iperf3")
         made = Controller(core, tmp_path_factory.mktemp("links"))
@@ -210,6 +212,23 @@ def test_a_host_that_loses_what_it_receives_is_named_by_the_console_and_by_its_v
         assert statuses == (["fail", "warn"] if name == "losing" else ["pass", "pass"]), (name, [found[kind] for kind in kinds])
         assert (host["verdict"] == "not_ready") == (name == "losing"), host["verdict"]
     assert "losing" in audited.out and "UDP packets lost during the link test" in audited.out, audited.out[-3000:]
+
+
+def test_a_host_that_takes_no_udp_is_named_and_its_loss_is_unknown(controller):
+    names = ["g3", "g4", "g6", "noudp"]
+    done = play(controller, names, seconds=300)
+    assert done.code == 0, done.out[-3000:]
+    concluded = next(line for line in done.out.splitlines() if line.startswith("the links of 4 hosts: "))
+    assert "noudp (sends " in concluded and "no answer to UDP in 3 of 3 pairs" in concluded, concluded
+    assert not any(name + " (" in concluded for name in names[:3]), concluded
+    result = measurement(controller, "noudp")["result"]
+    assert result["lost_fraction"] is None and result["pairs_failed"] == 0, result
+    assert any("which answers TCP: a firewall drops UDP" in note for note in result["notes"]), result["notes"]
+    audited = controller.play("audit", "--limit", ",".join(names), seconds=120)
+    for name, host in audited.hosts().items():
+        lost = next(each["status"] for each in host["findings"] if each["check"] == "network.link_lost_fraction")
+        assert lost == ("unknown" if name == "noudp" else "pass"), (name, lost)
+    nothing_left(names)
 
 
 def test_every_fault_has_its_own_words_and_spoils_nobody_elses_pairs(controller):
