@@ -181,7 +181,8 @@ TABLE = {
         "doesn't fit (small packets pass, "
         "large ones get lost): try ping -M do -s 1472 to the endpoint, and where the data is merely large a longer "
         "measure_network_timeout_seconds (of requests: measure_network_request_timeout_seconds).",
-        "超时无应答，或传输中途停滞。可能是防火墙丢包、服务器过载或 MTU 不匹配（小包通、大包丢）：用 ping -M do -s 1472 测试到端点的路径；若只是数据量大，则调大 measure_network_timeout_seconds（请求测试为 measure_network_request_timeout_seconds）。",
+        "超时无应答，或传输中途停滞。可能是防火墙丢包、服务器过载或 MTU 不匹配（小包通、大包丢）：用 ping -M do -s 1472 测试到端点的路径；"
+        "若只是数据量大，则调大 measure_network_timeout_seconds（请求测试为 measure_network_request_timeout_seconds）。",
     ),
     "advice.failed_unreachable": (
         "There is no way to the endpoint: check routes, gateway, VLAN, and whether the host needs a proxy.",

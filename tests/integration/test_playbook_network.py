@@ -267,7 +267,8 @@ def test_a_peer_that_can_not_be_reached_ends_the_play_of_those_who_need_it_with_
     wanted = dict(SMALL, measure_network_peer="dead", measure_network_peer_address="127.0.0.1", measure_network_peer_tests=["download"])
     site.inventory({"a": LOCAL, "b": dict(LOCAL, **PEER), "dead": DEAD}, wanted)
     done = site.play("measure", "--limit", "a,b")
-    assert done.returncode == 2 and re.search(r"The peer on dead \(measure_network_peer\) can't be started: .*(refused|Failed to connect)", done.stdout), done.stdout
+    words = r"The peer on dead \(measure_network_peer\) can't be started: .*(refused|Failed to connect)"
+    assert done.returncode == 2 and re.search(words, done.stdout), done.stdout
     assert recap(done.stdout)["a"]["failed"] == 1 and measurements(site) == {}
     # The other one has a peer of its own.
     assert recap(done.stdout)["b"]["failed"] == 0 and kinds(measurements(site, "b")) == [("transfer_benchmark", "download")] and peers(site) == []

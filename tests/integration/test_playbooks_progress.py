@@ -100,7 +100,7 @@ def test_other_tasks_of_a_users_play_are_heard_when_they_fail_or_speak(site):
 
 @pytest.mark.parametrize("language, line", [
     ("en", "a  failed: measure_network_upload_bytes: '10Mbit' is no size; give bytes, or text such as \"1.5 GiB\""),
-    ("zh", "a  失败：measure_network_upload_bytes：'10Mbit' 不是有效的大小；请给出字节数，或“1.5 GiB”这样的文本"),
+    ("zh", "a  失败：measure_network_upload_bytes：'10Mbit' 不是有效的大小；请给出字节数，或\u201c1.5 GiB\u201d这样的文本"),
 ])
 def test_a_value_that_is_refused_is_said_once_and_of_its_variable(site, language, line):
     site.inventory({"a": LOCAL})

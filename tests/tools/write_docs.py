@@ -79,7 +79,8 @@ def metrics_page():
         "`requests`, `errors`: `{kind: n}`, `error_fraction`, `stopped`, `queue_grows`; `latency_slo_seconds`, `local_time`, `stand_in` |",
         "| `link_benchmark` | `send_bytes_per_second`, `receive_bytes_per_second`, `judged_by` (`line_rate`, `group` or null), "
         "`line_rate_bits_per_second`, `fraction_of_line_rate`, `group_median_bytes_per_second`, `fraction_of_group_median`, `undecided_with`, "
-        "`hidden_by`, `loss_hidden_by`, `pairs`: list of `{peer, send_bytes_per_second, retransmits, error, udp_error}`, `rtt_seconds`, `jitter_seconds`, `lost_fraction`, "
+        "`hidden_by`, `loss_hidden_by`, `pairs`: list of `{peer, send_bytes_per_second, retransmits, error, udp_error}`, `rtt_seconds`, "
+        "`jitter_seconds`, `lost_fraction`, "
         "`retransmit_fraction`, "
         "`path_mtu_bytes`, `interface`, `interface_mtu_bytes`, `black_hole`, `counters_growth`: `{name: n}`, `parallel`; `options.seconds` |",
         "| `fabric_benchmark` | `tool` (`nccl`, `perftest`), `operation`, `busbw_bytes_per_second`, `message_bytes`, `nodes`, `ranks`, `device`, "

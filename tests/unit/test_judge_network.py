@@ -201,8 +201,10 @@ def test_a_transfer_of_which_nothing_got_through_fails_with_its_reason(language,
 @pytest.mark.parametrize(
     "language, stored, earlier, advice",
     [
-        ("en", "the target was http://nas/x; the test is stored as measurements/", "an earlier upload to http://nas/right got through at 1.00 GiB/s", "delete the file of this test"),
-        ("zh", "目标为 http://nas/x；该测试保存为 measurements/", "此前到 http://nas/right 的上传成功，速率 1.00 GiB/s", "删除该测试的文件"),
+        ("en", "the target was http://nas/x; the test is stored as measurements/",
+         "an earlier upload to http://nas/right got through at 1.00 GiB/s", "delete the file of this test"),
+        ("zh", "目标为 http://nas/x；该测试保存为 measurements/",
+         "此前到 http://nas/right 的上传成功，速率 1.00 GiB/s", "删除该测试的文件"),
     ],
 )
 def test_a_mistyped_target_is_told_with_its_file_and_what_it_hides(kind, language, stored, earlier, advice):

@@ -272,5 +272,9 @@ def test_how_long_after_the_last_look_that_saw_bytes_unsent_the_answer_came(monk
 
 def test_unsent_bytes_are_known_of_a_connection_and_of_nothing_else():
     ours, theirs = socket.socketpair(socket.AF_UNIX)
-    with ours, theirs, socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as there:
+    # Python 3.7 has no socket.create_server.
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(1)
+    with ours, theirs, server, socket.create_connection(server.getsockname()) as there:
         assert transfer_stream.unsent(there) == 0 and transfer_stream.unsent(ours) is None
