@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, link_saying, link_store, measuring
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, link_saying, link_store
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import MeasuringAction
 
 
@@ -35,5 +35,4 @@ class ActionModule(MeasuringAction):
 
     def _figures(self, result, summary):
         """Rates as links are named, and what is wrong; then what else a reader should know."""
-        notes = measuring.told({"notes": summary.get("notes")}, self._spoken) if summary.get("notes") else None
-        return self._text("semicolon").join(part for part in (link_saying.of_host(result, self._spoken), notes) if part)
+        return self._with_notes(link_saying.of_host(result, self._spoken), summary)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import measuring, request_saying
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import request_saying
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_peer import PeerMeasuringAction
 
 
@@ -17,6 +17,5 @@ class ActionModule(PeerMeasuringAction):
 
     def _figures(self, result, summary):
         """Latencies where they matter, and the knee; then what else a reader should know."""
-        notes = measuring.told({"notes": summary.get("notes")}, self._spoken) if summary.get("notes") else None
         figures = request_saying.of_test(result, self._form.get("concurrency"), self._spoken)
-        return self._text("semicolon").join(part for part in (figures, notes) if part) or self._text("no_figure")
+        return self._with_notes(figures, summary) or self._text("no_figure")

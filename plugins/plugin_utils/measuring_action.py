@@ -352,6 +352,11 @@ class MeasuringAction(EdgeAction):
         """What is said of a measurement that was kept."""
         return measuring.told(summary, self._spoken)
 
+    def _with_notes(self, figures, summary):
+        """Figures, text that may be empty, and behind them the notes of a summary."""
+        notes = measuring.told({"notes": summary["notes"]}, self._spoken) if summary.get("notes") else None
+        return self._text("semicolon").join(part for part in (figures, notes) if part)
+
     def _full_name(self):
         return "trainops.gpu_audit." + self.MODULE
 
