@@ -23,6 +23,12 @@ OUTPUT = ROOT / "tests" / "output"
 # What a step ends as. failed counts tests (or commands) that failed; notes are lines for the summary: what was skipped and why, what failed.
 Outcome = collections.namedtuple("Outcome", "passed failed skipped notes")
 
+# A test that failed: what pytest is given to run it by itself, and what it said.
+Failure = collections.namedtuple("Failure", "test message")
+# More than these at once are no accident of the machine.
+RETAKE_AT_MOST = 5
+MESSAGE_LETTERS = 600
+
 # name: what STEPS selects; function(step) -> Outcome; needs: programs without which it is skipped; root: needs root;
 # alone: runs while nothing else does (it measures time, or it makes test hosts).
 Step = collections.namedtuple("Step", "name title function needs root alone")
@@ -75,39 +81,69 @@ def checked(title, arguments, log, **options):
     return Outcome(0, 1, 0, ["failed: %s (exit %d), see %s" % (title, code, log.relative_to(ROOT))])
 
 
-def pytest(title, python, arguments, log, **options):
-    """Run pytest and count from its JUnit file; the reasons of skips become notes. A selection that finds no test is a failure: it checks nothing."""
+def pytest(title, python, arguments, log, retake=False, **options):
+    """Run pytest and count from its JUnit file; the reasons of skips become notes. A selection that finds no test is a failure: it checks nothing.
+
+    retake: run the tests that failed once more, by themselves and in a process of their own, so that whatever they share is made afresh. For tests
+    of times and networks, which a stalled machine spoils now and then, while a mistake fails twice. The summary names each of them.
+    """
+    found, failures = _pytest(title, python, arguments, log, **options)
+    if not retake or not 0 < len(failures) <= RETAKE_AT_MOST:
+        return found
+    again, still = _pytest(title, python, [failure.test for failure in failures], log, **options)
+    if again.passed + again.failed != len(failures):
+        return found
+    notes = ["again: %s: %s passed when it was run once more; first: %s" % (title, failure.test, failure.message)
+             for failure in failures if failure.test not in {one.test for one in still}]
+    kept = [note for note in found.notes if note.startswith("skipped")]
+    return Outcome(found.passed + again.passed, again.failed, found.skipped, [note for note in again.notes if note.startswith("failed")] + kept + notes)
+
+
+def _pytest(title, python, arguments, log, **options):
+    """Outcome of one run of pytest and its Failures."""
     report = log.with_name("%s.xml" % title.replace(" ", "-"))
     if report.exists():
         report.unlink()
     code = command([python, "-m", "pytest", "-q", "-rs", "--tb=short", "-p", "no:cacheprovider", "--junitxml=%s" % report] + list(arguments), log, **options)
     try:
-        outcome = read_junit(report.read_bytes(), title)
+        outcome, failures = read_junit(report.read_bytes(), title)
     except (OSError, ElementTree.ParseError):
-        return Outcome(0, 1, 0, ["failed: %s gave no result (exit %d), see %s" % (title, code, log.relative_to(ROOT))])
+        return Outcome(0, 1, 0, ["failed: %s gave no result (exit %d), see %s" % (title, code, log.relative_to(ROOT))]), []
     if code != 0 and outcome.failed == 0:
         reason = "ran no test" if code == 5 else "exit %d" % code
         outcome = outcome._replace(failed=1, notes=outcome.notes + ["failed: %s: %s, see %s" % (title, reason, log.relative_to(ROOT))])
-    return outcome
+    return outcome, failures
 
 
 def read_junit(text, title):
-    """Outcome from the text of pytest's JUnit file."""
-    passed = failed = skips = 0
+    """(Outcome, its Failures) from the text of pytest's JUnit file."""
+    passed = skips = 0
     reasons, failures = collections.Counter(), []
     for case in ElementTree.fromstring(text).iter("testcase"):
         skip = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed += 1
-            failures.append("failed: %s: %s::%s" % (title, case.get("classname", ""), case.get("name", "")))
+        wrong = next((found for found in (case.find("failure"), case.find("error")) if found is not None), None)
+        if wrong is not None:
+            failures.append(Failure(_node(case), " ".join(plain(wrong.get("message") or wrong.text or "").split())[:MESSAGE_LETTERS]))
         elif skip is not None:
             skips += 1
             reasons[skip.get("message") or "no reason given"] += 1
         else:
             passed += 1
+    notes = ["failed: %s: %s: %s" % (title, failure.test, failure.message) for failure in failures[:20]]
     if len(failures) > 20:
-        failures = failures[:20] + ["failed: %s: and %d more" % (title, len(failures) - 20)]
-    return Outcome(passed, failed, skips, failures + ["skipped: %s: %d: %s" % (title, count, reason) for reason, count in reasons.most_common()])
+        notes.append("failed: %s: and %d more" % (title, len(failures) - 20))
+    notes += ["skipped: %s: %d: %s" % (title, count, reason) for reason, count in reasons.most_common()]
+    return Outcome(passed, len(failures), skips, notes), failures
+
+
+def _node(case):
+    """What pytest is given to run the test of a JUnit file's testcase by itself: a.b.test_c and test_d[1] are a/b/test_c.py::test_d[1]."""
+    parts = case.get("classname", "").split(".")
+    for length in range(len(parts), 0, -1):
+        path = pathlib.Path(*parts[:length]).with_suffix(".py")
+        if (ROOT / path).is_file():
+            return "::".join([str(path)] + parts[length:] + [case.get("name", "")])
+    return "::".join([".".join(parts), case.get("name", "")])
 
 
 def missing(step):
@@ -242,10 +278,10 @@ def summary(steps, results, seconds):
     for step in steps:
         outcome, took = results[step.name]
         say("  %-12s %4d s  %5d passed %3d failed %3d skipped  %s" % ((step.name, took) + outcome[:3] + (step.title,)))
-    for start in ("skipped", "failed"):
+    for start in ("skipped", "again", "failed"):
         notes = ["  " + note for note in total.notes if note.startswith(start)]
         if notes:
-            say("\n%s:" % start.capitalize())
+            say("\n%s:" % {"again": "Passed only when run again"}.get(start, start.capitalize()))
             say("\n".join(notes))
     code = 1 if total.failed or not total.passed else 0
     if not total.passed and not total.failed:

@@ -67,9 +67,9 @@ def test_environment(folder):
     return environ
 
 
-def run_pytest(step, title, folder, arguments):
+def run_pytest(step, title, folder, arguments, retake=False):
     """pytest in an environment, counted."""
-    return pytest(title, folder / "bin" / "python", arguments, log_of(step), environ=test_environment(folder))
+    return pytest(title, folder / "bin" / "python", arguments, log_of(step), retake, environ=test_environment(folder))
 
 
 # --- the steps
@@ -242,7 +242,7 @@ def measuring_tests():
 
 def plays(step):
     """Playbooks, commands, build and install on this machine."""
-    return run_pytest(step, "plays", main_venv(), integration_tests(*PLAYS))
+    return run_pytest(step, "plays", main_venv(), integration_tests(*PLAYS), retake=True)
 
 
 def integration(step):
@@ -251,7 +251,7 @@ def integration(step):
     folder = main_venv()
     server = venv("s3-server", ["s3-server.txt"])
     environ = dict(test_environment(folder), GPU_AUDIT_MOTO_SERVER=str(server / "bin" / "moto_server"))
-    return pytest("integration", folder / "bin" / "python", tests, log_of(step), environ=environ)
+    return pytest("integration", folder / "bin" / "python", tests, log_of(step), retake=True, environ=environ)
 
 
 def matrix(step):
@@ -266,7 +266,7 @@ def matrix(step):
         if found is None:
             outcomes.append(Outcome(0, 0, 1, ["skipped: matrix: no Python %s on this machine for %s" % (version, title)]))
             continue
-        outcomes.append(run_pytest(step, title, venv(title, [requirements, "test.txt"], found), tests))
+        outcomes.append(run_pytest(step, title, venv(title, [requirements, "test.txt"], found), tests, retake=True))
     return add(outcomes)
 
 
@@ -284,7 +284,7 @@ def bases(step):
 
 def fleet(step):
     """The audit over real ssh, on test hosts in namespaces."""
-    return run_pytest(step, "fleet", main_venv(), integration_tests("test_fleet*.py"))
+    return run_pytest(step, "fleet", main_venv(), integration_tests("test_fleet*.py"), retake=True)
 
 
 def molecule(step):
@@ -302,7 +302,7 @@ def molecule(step):
 def browser(step):
     """The HTML report in headless Chromium; the tests bring their own npm packages."""
     tests = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "browser").glob("test_*.py"))
-    return run_pytest(step, "browser", main_venv(), tests) if tests else skipped(step, "no tests in tests/browser")
+    return run_pytest(step, "browser", main_venv(), tests, retake=True) if tests else skipped(step, "no tests in tests/browser")
 
 
 STEPS = (

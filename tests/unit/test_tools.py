@@ -330,9 +330,68 @@ JUNIT = """<testsuites><testsuite><testcase classname="a" name="b"/><testcase cl
 
 
 def test_results_are_counted_with_reasons():
-    outcome = runner.read_junit(JUNIT, "unit")
+    outcome, failures = runner.read_junit(JUNIT, "unit")
     assert outcome[:3] == (1, 2, 1)
-    assert outcome.notes == ["failed: unit: a::c", "failed: unit: a::e", "skipped: unit: 1: no captures folder"]
+    assert outcome.notes == ["failed: unit: a::c: x", "failed: unit: a::e: y", "skipped: unit: 1: no captures folder"]
+    assert [tuple(failure) for failure in failures] == [("a::c", "x"), ("a::e", "y")]
+
+
+SPOILT = """
+import pathlib
+import pytest
+
+TRIES = pathlib.Path(__file__).with_name("tries")
+
+
+@pytest.fixture(scope="module")
+def tries():
+    TRIES.write_text(TRIES.read_text() + "x" if TRIES.exists() else "x")
+    return len(TRIES.read_text())
+
+
+@pytest.mark.parametrize("word", ["a b"])
+def test_spoilt_once(tries, word):
+    assert tries > 1, "spoilt"
+
+
+def test_wrong():
+    assert False, "a mistake"
+
+
+def test_right(tries):
+    assert tries == 1
+"""
+
+
+def taken(folder, monkeypatch, text, retake):
+    """The outcome of a test file under tests/, run as a step runs it."""
+    monkeypatch.setattr(runner, "ROOT", folder)
+    path = folder / "tests" / "test_odd.py"
+    path.parent.mkdir()
+    path.write_text(text)
+    return runner.pytest("odd", sys.executable, [str(path.relative_to(folder))], folder / "output" / "odd.log", retake, cwd=folder)
+
+
+def test_what_failed_is_run_once_more_by_itself_with_what_it_shares_made_afresh(tmp_path, monkeypatch):
+    outcome = taken(tmp_path, monkeypatch, SPOILT, True)
+    assert outcome[:3] == (2, 1, 0)
+    failed, again = outcome.notes
+    assert failed.startswith("failed: odd: tests/test_odd.py::test_wrong: AssertionError: a mistake")
+    assert again.startswith("again: odd: tests/test_odd.py::test_spoilt_once[a b] passed when it was run once more; first: AssertionError: spoilt")
+
+
+def test_nothing_is_run_again_where_not_asked_or_much_is_wrong(tmp_path, monkeypatch):
+    assert taken(tmp_path, monkeypatch, SPOILT, False)[:3] == (1, 2, 0)
+    (tmp_path / "many").mkdir()
+    many = "import pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_n(n, tmp_path_factory):\n    assert False\n"
+    outcome = taken(tmp_path / "many", monkeypatch, many, True)
+    assert outcome[:3] == (0, 6, 0) and (tmp_path / "many" / "output" / "odd.log").read_text().count("\n$ ") == 1
+
+
+def test_what_passed_only_when_run_again_is_in_the_summary_and_no_failure(capsys):
+    step = runner.Step("fleet", "title", None, (), False, False)
+    assert runner.summary([step], {"fleet": (runner.Outcome(3, 0, 0, ["again: fleet: x passed when it was run once more; first: y"]), 2)}, 2) == 0
+    assert "Passed only when run again:\n  again: fleet: x passed" in capsys.readouterr().out
 
 
 def test_sanity_results_are_counted():
