@@ -9,7 +9,6 @@ steps of a round run in processes of their own, and a host that dies between the
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -76,17 +75,11 @@ class ActionModule(MeasuringAction):
 
     def _watched_step(self, session, step, arguments, name, task_vars):
         """A step on a host; Ctrl-C in it ends what the session runs there."""
-        try:
-            with measuring_end.Watch() as watch:
-                try:
-                    return self._step(session, step, arguments, name, task_vars)
-                except measuring_end.Interrupted:
-                    watch.tell(self._interrupted_step(session, name, task_vars))
-                    raise
-        except measuring_end.Interrupted as error:
-            # Once more, now as Ansible's worker meets it.
-            os.kill(os.getpid(), error.number)
-            return self._failed("interrupted")
+        return measuring_end.watched(
+            lambda _watch: self._step(session, step, arguments, name, task_vars),
+            lambda _number: self._interrupted_step(session, name, task_vars),
+            self._failed("interrupted"),
+        )
 
     def _interrupted_step(self, session, name, task_vars):
         """What becomes of the session, in lines. Nothing takes its results over, so that any end of the play ends it."""

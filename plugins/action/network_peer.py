@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shlex
 
@@ -43,18 +42,13 @@ class ActionModule(EdgeAction):
     def _started(self, task_vars):
         # Nobody knows the peer's port and token yet, and it would listen without a word: it is found by its environment.
         mark, language = secrets.token_hex(8), self.language(task_vars)
-        try:
-            with measuring_end.Watch() as watch:
-                try:
-                    with measuring_end.marked(self._task, MARK_VARIABLE, mark):
-                        return self._execute_module(task_vars=task_vars)
-                except measuring_end.Interrupted:
-                    watch.tell(self._interrupted(mark, language, task_vars))
-                    raise
-        except measuring_end.Interrupted as error:
-            # Once more, now as Ansible's worker meets it.
-            os.kill(os.getpid(), error.number)
-            return {"failed": True, "msg": complaints.say("interrupted", language)}
+
+        def start(_watch):
+            with measuring_end.marked(self._task, MARK_VARIABLE, mark):
+                return self._execute_module(task_vars=task_vars)
+
+        stopped = {"failed": True, "msg": complaints.say("interrupted", language)}
+        return measuring_end.watched(start, lambda _number: self._interrupted(mark, language, task_vars), stopped)
 
     def _interrupted(self, mark, language, task_vars):
         """The line that says what became of the peer."""

@@ -9,7 +9,6 @@ A measuring module `x` needs plugins/modules/x.py (in check mode it gives `plan`
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import time
 
@@ -267,18 +266,17 @@ class MeasuringAction(EdgeAction):
             words = complaints.say(lost, self._spoken) if lost else None
             self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=took, limit=most, lost=words))
 
+        def wait(watch):
+            asked = watch.checking(self._watched(note["jid"], task_vars))
+            return measuring.wait(asked, limit, grace, time.monotonic, time.sleep, say)
+
+        def line(number):
+            return self._interrupted(number, name, output_dir, arguments, note, limit)
+
         try:
-            with measuring_end.Watch() as watch:
-                try:
-                    asked = watch.checking(self._watched(note["jid"], task_vars))
-                    answer = measuring.wait(asked, limit, grace, time.monotonic, time.sleep, say)
-                except measuring_end.Interrupted as error:
-                    watch.tell(self._interrupted(error.number, name, output_dir, arguments, note, limit))
-                    raise
-        except measuring_end.Interrupted as error:
-            # Once more, now as Ansible's worker meets it.
-            os.kill(os.getpid(), error.number)
-            return self._failed("interrupted")
+            answer = measuring_end.watched(wait, line, None)
+            if answer is None:
+                return self._failed("interrupted")
         except measuring.JobError as error:
             if earlier and isinstance(error, measuring.Vanished):
                 raise

@@ -92,6 +92,24 @@ class Watch:
             os.write(2 if self._console is None else self._console, (line + "\n").encode("utf-8", "replace"))
 
 
+def watched(during, line, otherwise):
+    """What `during(watch)` gives. A signal meanwhile ends it: `line(number)` does what is to be done about it and gives the line that is told,
+    None for none; then the signal is raised once more, now as Ansible's worker meets it, and where that goes on, `otherwise` is given.
+    """
+    try:
+        with Watch() as watch:
+            try:
+                return during(watch)
+            except Interrupted as error:
+                said = line(error.number)
+                if said is not None:
+                    watch.tell(said)
+                raise
+    except Interrupted as error:
+        os.kill(os.getpid(), error.number)
+        return otherwise
+
+
 def script(module, jid):
     """A shell's words that end the module of a job (SIGTERM: it cleans up and answers) and say "ended"; nothing where it doesn't run.
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 from ansible.errors import AnsibleError
@@ -25,18 +24,11 @@ class PeerMeasuringAction(MeasuringAction):
         peer = self._peer(task_vars)
         if peer is None:
             return super().answer(task_vars)
-        try:
-            with measuring_end.Watch() as watch:
-                try:
-                    return super().answer(task_vars)
-                except measuring_end.Interrupted as error:
-                    if error.number == signal.SIGINT:
-                        watch.tell(self._end_peer(peer, task_vars))
-                    raise
-        except measuring_end.Interrupted as error:
-            # Once more, now as Ansible's worker meets it.
-            os.kill(os.getpid(), error.number)
-            return self._failed("interrupted")
+        return measuring_end.watched(
+            lambda _watch: super(PeerMeasuringAction, self).answer(task_vars),
+            lambda number: self._end_peer(peer, task_vars) if number == signal.SIGINT else None,
+            self._failed("interrupted"),
+        )
 
     def _peer(self, task_vars):
         """What ends the peer that this task goes to; None where it goes to none of the role's."""

@@ -291,7 +291,7 @@ def interrupted(*_given):
 def test_every_step_on_a_host_is_watched(session, client, monkeypatch):
     host, sent = Host(), []
     monkeypatch.setattr(host, "_step", interrupted)
-    monkeypatch.setattr(action.os, "kill", lambda pid, number: sent.append((pid, number)))
+    monkeypatch.setattr(measuring_end.os, "kill", lambda pid, number: sent.append((pid, number)))
     monkeypatch.setattr(measuring_end.Watch, "tell", lambda _self, line: sent.append(line))
     assert host._watched_step(session, "fetch", {}, client, {})["failed"] and sent[1] == (os.getpid(), 2)
     assert host.asked[0][0] == "shell" and "was ended" in sent[0]

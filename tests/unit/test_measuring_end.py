@@ -151,7 +151,7 @@ class Peer(network_peer.ActionModule):
 def test_a_peer_that_is_only_being_started_is_ended_or_told(monkeypatch, language, ended, left):
     said, sent = [], []
     monkeypatch.setattr(measuring_end.Watch, "tell", lambda _self, line: said.append(line))
-    monkeypatch.setattr(network_peer.os, "kill", lambda pid, number: sent.append(number))
+    monkeypatch.setattr(measuring_end.os, "kill", lambda pid, number: sent.append(number))
     peer = Peer({"rc": 0, "stdout": "", "stderr": ""})
     assert peer.answer({"language": language})["failed"] and ended in said[0] and said[0].startswith("store") and sent == [signal.SIGINT]
     # What it would have started is found by what it was given.
