@@ -20,7 +20,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import (
     run_directory,
 )
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.edge_action import EdgeAction
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import END_SECONDS
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_action import END_SECONDS, FORM
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.verdict_table import clean
 
 MARK_VARIABLE = "GPU_AUDIT_PEER"
@@ -34,6 +34,9 @@ class ActionModule(EdgeAction):
     def answer(self, task_vars):
         """The module's answer."""
         starts = self._task.args.get("state", "started") == "started" and not self._task.check_mode
+        if starts:
+            # What is tested against it goes by the form: a wrong one is refused before there is anything to end.
+            collecting.checked_form(*ansible_edge.template_each(self._templar, task_vars, [FORM]))
         answer = self._started(task_vars) if starts else self._execute_module(task_vars=task_vars)
         if answer.get("failed") and answer.get("msg"):
             answer["msg"] = complaints.say(answer["msg"], self.language(task_vars))

@@ -59,7 +59,12 @@ def test_ctrl_c_while_a_client_is_only_being_started_ends_it_too(tmp_path):
         def begins(_output):
             return any("async_wrapper" in inside(name, "ps ax -o args=") for name in NAMES)
 
-        done = controller.play(str(tmp_path / "links.yml"), "-e", asked, seconds=120, interrupt_when=begins)
+        for _try in range(3):
+            done = controller.play(str(tmp_path / "links.yml"), "-e", asked, seconds=120, interrupt_when=begins)
+            if "A worker was found in a dead state" not in done.out:
+                break
+            # Ansible was forking a worker just then: it died before a line of ours ran in it. What was started ends by itself.
+            nothing_left(NAMES, seconds=120)
         assert "interrupted: what the link test ran here was ended" in done.out, done.out[-3000:]
         # Later than whatever was on its way would have begun.
         time.sleep(4)

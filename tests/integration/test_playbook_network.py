@@ -185,6 +185,8 @@ def test_nothing_set_says_what_to_set(site):
      "measure_network_peer_address：203.0.113.9 不是该主机的地址"),
     ({"measure_network_peer": "a", "measure_network_peer_address": "127.0.0.1"}, "a is the peer (measure_network_peer) and the only host",
      "又是本次唯一的主机"),
+    ({"gpu_audit_workload": {"kind": "inference", "latency": 2}}, "The peer on controller (measure_network_peer) can't be started: gpu_audit_workload: ",
+     "上启动对端服务：gpu_audit_workload"),
     ({"measure_network_attempts": 5000}, "attempts must be between", "attempts"),
     ({"measure_network_upload_bytes": "much"}, "'much' is no size", ""),
     ({"measure_network_request_concurrency": [5000]}, "concurrency", ""),

@@ -130,6 +130,9 @@ def test_what_goes_on_is_told_with_its_end_and_how_to_end_it(language, words):
 class Peer(network_peer.ActionModule):
     """The action that starts a peer, interrupted while it does; `shell`: what the host's shell answers."""
 
+    # Nothing of the task's variables is a template.
+    _templar = None
+
     def __init__(self, shell, **args):
         self.commands, self.shell = [], shell
         self._task = types.SimpleNamespace(args={"address": "10.0.0.1", "port_range": "47800-47899", **args}, timeout=0, check_mode=False, environment=[{}],
