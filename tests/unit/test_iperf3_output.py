@@ -190,6 +190,23 @@ def test_what_was_sent_is_not_what_arrived():
     assert (facts["lost_fraction"], facts["bytes_per_second"]["send"], facts["jitter_seconds"]) == (1.0, 0.0, None)
 
 
+def test_a_text_that_begins_an_object_in_every_line_is_not_read_to_its_end_for_each(monkeypatch):
+    read, decode = [], json.JSONDecoder.raw_decode
+
+    def counted(self, text, at=0):
+        read.append(at)
+        return decode(self, text, at)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    for start in ("", '{"event":"interval","data":{}}\n', '{"x": "\n'):
+        del read[:]
+        assert iperf3_facts(start + '{"x":"y' + '\n{"x":"y' * 100000)["error"]
+        assert len(read) < 20000, (start, len(read))
+    # Much noise before a result still is noise.
+    facts = iperf3_facts('{"x":"y\n' * 500 + document(sum_received={"bits_per_second": 8e9}))
+    assert facts["error"] is None and facts["bytes_per_second"]["send"] == 1e9
+
+
 @pytest.mark.parametrize(("seen", "gaps", "fraction"), [
     (41, 0, 3084 / 3125), (1500, 25, 1650 / 3125), (3125, 25, 25 / 3125),
     # Still under way when the test ended: 0.1 s of 3 s.

@@ -29,7 +29,8 @@ IMPOSSIBLE_BITS_PER_SECOND = 1e13
 UNDER_WAY_SECONDS = 0.3
 # No packet is later than that: it would be taken for lost.
 _LONGEST_JITTER_SECONDS = 60
-_MAX_STARTS = 64
+# Letters that may be read in vain while the result is looked for: so many times the text, and so many beside.
+_MOST_VAIN, _LEAST_VAIN = 8, 1000000
 _MAX_NOTES = 8
 
 
@@ -104,16 +105,17 @@ def _document(text):
     """(the last result or None, the text around it, why it is broken or None, how many results there were)."""
     # The constants (NaN, Infinity) are no figures. Not strict: a host's name may hold what JSON would have escaped.
     decoder = json.JSONDecoder(object_pairs_hook=_pairs, strict=False, parse_constant=lambda _name: None)
-    documents, events, around, broken, at, starts = [], [], [], None, 0, 0
+    documents, events, around, broken, at, vain = [], [], [], None, 0, 0
     for found in re.finditer(r"^[ \t]*(?=\{)", text, re.MULTILINE):
         if found.start() < at:
             continue
-        starts += 1
-        if starts > _MAX_STARTS and not events:
+        if vain > _MOST_VAIN * len(text) + _LEAST_VAIN:
             break
         try:
             value, end = decoder.raw_decode(text, found.end())
         except (ValueError, RecursionError) as error:
+            # A text in which every line begins another object would be read to its end for each of them; an error counts the lines before it.
+            vain += max(getattr(error, "pos", len(text)) - found.end(), 0) + found.end() // 32 + 1
             if re.match(r'\{\s*"(start|event)"', text[found.end():found.end() + 100]):
                 broken = "iperf3's result is cut off or broken: %s" % error
                 # What follows a broken one is part of it, or of something that nobody can tell apart from it.
