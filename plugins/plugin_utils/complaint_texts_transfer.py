@@ -128,6 +128,7 @@ TABLE = (
     ("the answer is no proper HTTP ({name})", "应答不符合 HTTP 规范（{name}）"),
     ("the server sends more around its answer than belongs to it", "服务器在应答之外发送了过多数据"),
     ("the answer's Content-Length is no number of bytes", "应答的 Content-Length 不是有效的字节数"),
+    ("the answer's Transfer-Encoding is none that was asked for", "应答使用了未请求的 Transfer-Encoding"),
     ("no thread can be started: the limit of processes or memory is reached", "无法启动新线程：已达到进程数或内存上限"),
     # Transfers.
     ("a stream ended by {name}", "一个连接因 {name} 中止"),

@@ -146,10 +146,14 @@ def start_thread(thread):
 
 
 def check_length(response):
-    """Failure "protocol" for an answer whose Content-Length is no number of bytes, or several different ones.
+    """Failure "protocol" for an answer whose Content-Length is no number of bytes, or several different ones, or that is encoded for the way
+    in another manner than chunked.
 
-    http.client takes 1_0 as 10, the first of two, and drops others without a word.
+    http.client takes 1_0 as 10, the first of two, and drops others without a word, as it does encodings that it doesn't know.
     """
     said = set(value.strip() for value in response.headers.get_all("Content-Length") or [])
     if len(said) > 1 or any(not re.match(r"[0-9]{1,18}\Z", value) for value in said):
         raise Failure("protocol", "the answer's Content-Length is no number of bytes")
+    encoded = ",".join(response.headers.get_all("Transfer-Encoding") or []).strip().lower()
+    if encoded not in ("", "chunked", "identity"):
+        raise Failure("protocol", "the answer's Transfer-Encoding is none that was asked for")
