@@ -117,6 +117,8 @@ TABLE = (
         "iperf3 输出超过 {size} MiB，已被终止：该程序有故障，或指定的是其他程序",
     ),
     ("iperf3 says {rate} bits a second, which no link carries", "iperf3 给出每秒 {rate} 比特，没有链路能达到"),
+    ("iperf3's figures contradict each other: {bytes} bytes in {seconds} s aren't {rate} bits a second",
+     "iperf3 的数据自相矛盾：{seconds} 秒内 {bytes} 字节不等于每秒 {rate} 比特"),
     ("iperf3 says an error without a word", "iperf3 报告了错误，但没有说明"),
     (
         "{bytes} bytes a second are more than the link of {host} carries ({line} bits a second): no figure",
@@ -127,7 +129,7 @@ TABLE = (
         "measure_network_link_ports for UDP too",
         "{host} 端口 {port} 对 TCP 有应答，对 UDP 包没有应答：UDP 被防火墙丢弃。请在 measure_network_link_ports 的端口上同时放行 UDP",
     ),
-    ("iperf3 measured for {seconds} s instead of {asked} s: no figure of the link", "iperf3 只测量了 {seconds} 秒（应为 {asked} 秒）：不能作为链路的数据"),
+    ("iperf3 measured for {seconds} s instead of {asked} s: no figure of the link", "iperf3 测量了 {seconds} 秒，而不是 {asked} 秒：不能作为链路的数据"),
     ("the receiver's count is missing; what was sent is no measure of what arrived", "缺少接收端的计数；发送量不能代表实际到达的量"),
     ("{address} is an address of this host itself: packets to it leave by no link", "{address} 是本机自身的地址：发往它的包不经过任何链路"),
     (

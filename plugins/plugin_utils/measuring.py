@@ -61,6 +61,11 @@ def time_limit(seconds):
     return int(seconds * SPARE_FACTOR) + SPARE_SECONDS
 
 
+def shown_limit(elapsed, announced, limit):
+    """The most seconds that somebody who waits is told of: what was announced before, the watchdog's limit only beyond it."""
+    return announced if elapsed <= announced else limit
+
+
 def latest(started, limit):
     """When a job that was started then has ended at the latest: "2026-11-30 12:05 UTC"."""
     moment = datetime.datetime.strptime(started, "%Y-%m-%dT%H:%M:%SZ") + datetime.timedelta(seconds=limit)

@@ -262,7 +262,8 @@ class MeasuringAction(EdgeAction):
 
     def _fetched(self, name, output_dir, arguments, note, planned, limit, grace, task_vars, earlier=False):
         def say(elapsed, lost):
-            took, most = (measuring.duration(seconds, self._spoken) for seconds in (elapsed, limit))
+            most = measuring.shown_limit(elapsed, note["seconds"], limit)
+            took, most = (measuring.duration(seconds, self._spoken) for seconds in (elapsed, most))
             words = complaints.say(lost, self._spoken) if lost else None
             self._line(name, self._text("elapsed_lost" if lost else "elapsed", elapsed=took, limit=most, lost=words))
 

@@ -186,7 +186,9 @@ def test_a_client_that_ran_for_a_moment_gives_no_figure(on_lo):
     result = link.run(OPTIONS, on_lo, client=client)
     assert result["send"] is result["receive"] is None
     assert result["error"] == {"kind": "protocol", "message": "send: iperf3 measured for 0.001 s instead of 2 s: no figure of the link"}
-    assert "0.001 秒（应为 2 秒）" in complaints.say(result["error"]["message"], "zh")
+    assert "0.001 秒，而不是 2 秒" in complaints.say(result["error"]["message"], "zh")
+    assert "1e+17 s instead of 2 s" in link.run(OPTIONS, on_lo, client=Client({1: 9e9}, seconds=1e17))["error"]["message"]
+    assert link.run(OPTIONS, on_lo, client=Client({1: 9e9}, seconds=9.0))["error"] is None
     assert link.run(OPTIONS, on_lo, client=Client({1: 9e9}, seconds=None))["error"]["kind"] == "protocol"
 
 

@@ -85,6 +85,16 @@ def test_a_rate_that_no_link_carries_is_an_error(name, rate):
     assert iperf3_output.parse_iperf3(RESULT % ("sum_received", "6.4e12"))["error"] is None
 
 
+@pytest.mark.parametrize(("moved", "seconds"), [(5, 1e17), (5, 10.0), (10**12, 10.0), (0, 10.0)])
+def test_figures_that_contradict_each_other_are_an_error(moved, seconds):
+    sums = 'sum_received": {"bytes": %d, "seconds": %r, "bits_per_second": 8e9}, "x'
+    text = RESULT % (sums % (moved, seconds), "1")
+    found = iperf3_output.parse_iperf3(text)
+    assert "contradict each other" in (found["error"] or ""), text
+    assert found["bytes_per_second"] == {"send": None, "receive": None} and "自相矛盾" in complaints.say(found["error"], "zh")
+    assert iperf3_output.parse_iperf3(RESULT % (sums % (10**10, 10.0), "1"))["error"] is None
+
+
 def test_other_tests_on_a_host_are_named():
     other = subprocess.Popen(["sleep", "60"], env=dict(os.environ, **{iperf3_run.MARK_VARIABLE: "unit-other"}))
     try:

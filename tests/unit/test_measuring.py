@@ -475,3 +475,7 @@ def test_only_a_test_that_was_taken_may_fail(file, results):
         # What was refused fails once, in its own task; what was measured and failed is told, once too.
         assert failed == [True, False, False, False] and said == [False, True, False, False]
         assert after["ansible.builtin.debug"]["msg"] == "{{ %s.error }}" % name
+
+
+def test_whoever_waits_is_told_the_limit_that_was_announced_while_it_holds():
+    assert [measuring.shown_limit(elapsed, 780, measuring.time_limit(780)) for elapsed in (32, 780, 781)] == [780, 780, 1290]

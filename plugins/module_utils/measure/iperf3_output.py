@@ -72,6 +72,9 @@ def parse_iperf3(text):
     if fastest >= IMPOSSIBLE_BITS_PER_SECOND:
         facts["error"] = "iperf3 says %.3g bits a second, which no link carries" % fastest
         return facts
+    facts["error"] = _contradiction(end)
+    if facts["error"]:
+        return facts
     _figures(facts, end, asked)
     _latency(facts, document, end)
     if not any(facts["bytes_per_second"].values()) and facts["lost_fraction"] != 1.0:
@@ -272,15 +275,25 @@ def _figures(facts, end, asked):
         facts[key] = max(values) if values else None
 
 
+def _all_sums(end):
+    """Every sum of a result, however it is called."""
+    values = [value for key, value in end.items() if key.startswith("sum") or isinstance(value, _Repeated)]
+    return [each for value in values for each in (value if isinstance(value, _Repeated) else [value]) if isinstance(each, dict)]
+
+
 def _fastest(end):
     """The largest rate that any sum says, however large; 0 where none does."""
-    fastest = 0
-    for key, value in end.items():
-        for entry in value if isinstance(value, _Repeated) else [value] if key.startswith("sum") else []:
-            bits = entry.get("bits_per_second") if isinstance(entry, dict) else None
-            if isinstance(bits, (int, float)) and not isinstance(bits, bool) and bits > fastest:
-                fastest = bits
-    return min(fastest, _LARGEST)
+    rates = [each.get("bits_per_second") for each in _all_sums(end)]
+    return min(max([rate for rate in rates if isinstance(rate, (int, float)) and not isinstance(rate, bool) and rate > 0] or [0]), _LARGEST)
+
+
+def _contradiction(end):
+    """What a sum says of its rate that its bytes and seconds don't, None where all fit."""
+    for each in _all_sums(end):
+        bits, moved, seconds = (_number(each.get(key)) for key in ("bits_per_second", "bytes", "seconds"))
+        if bits and seconds and moved is not None and not 0.5 <= 8 * moved / seconds / bits <= 2:
+            return "iperf3's figures contradict each other: %.3g bytes in %.3g s aren't %.3g bits a second" % (moved, seconds, bits)
+    return None
 
 
 def _rate(entry):

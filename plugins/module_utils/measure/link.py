@@ -28,6 +28,8 @@ BUSY_TRIES = 4
 _FINAL = ("refused", "timeout", "unreachable", "dns", "stalled", "local", "busy")
 # A test that lasted for less of its time is none.
 LEAST_OF_TIME = 0.5
+# Nor is one that says that it lasted for so much more: the client would have been ended long before.
+MOST_OF_TIME, SPARE_SECONDS = 2, 30
 # What iperf3 says where no UDP packet is answered and nobody ends it before.
 _NO_PACKET = "Resource temporarily unavailable"
 RANGES = {"seconds": (1, 3600), "omit_seconds": (0, 60), "parallel": (0, 128), "port": (1, 65535),
@@ -267,7 +269,7 @@ def _incomplete(found, asked):
         words = "iperf3 measured the other direction than it was asked for"
     elif found["bytes_per_second"] is None:
         words = "the receiver's count is missing; what was sent is no measure of what arrived"
-    elif found["seconds"] is None or found["seconds"] < LEAST_OF_TIME * asked:
+    elif found["seconds"] is None or not LEAST_OF_TIME * asked <= found["seconds"] <= MOST_OF_TIME * asked + SPARE_SECONDS:
         words = "iperf3 measured for %s s instead of %d s: no figure of the link" % (
             "?" if found["seconds"] is None else "%.3g" % found["seconds"], asked)
     else:
