@@ -7,12 +7,16 @@ A policy may judge otherwise; these are the limits of the one that is shipped.
 
 from __future__ import annotations
 
+from . import complaints
 from .link_judging import SLOW_FRACTION
 from .link_losses import LOSSY_FRACTION
 from .messages import sentence
 from .numbers import format_bit_rate, format_fraction
+from .report.clean import brief
 
 MOST_NAMED, MOST_PAIRS = 20, 5
+# Of why a pair failed so many letters are said.
+MOST_WORDS = 240
 _ONLY_HERE = (("only_slow", "slow_fraction"), ("only_lost", "lost_fraction"), ("only_again", "retransmit_fraction"))
 TABLE = {
     "send": ("sends {rate}", "发送 {rate}"),
@@ -97,7 +101,21 @@ def _mostly(result, key):
 
 
 def _pairs_failed(result, language):
-    return _text(language, "pairs_failed", failed=result["pairs_failed"], count=len(result["pairs"]))
+    said = _text(language, "pairs_failed", failed=result["pairs_failed"], count=len(result["pairs"]))
+    why = [_why(errors[0], language) for errors in _by_kind([entry["error"] for entry in result["pairs"] if entry.get("error")]).values()]
+    return _text(language, "named", host=said, said=_text(language, "semicolon").join(why)) if why else said
+
+
+def _by_kind(errors):
+    """{kind: [error, ...]}, the most frequent kind first: the words of one kind differ in their addresses only."""
+    kinds = {}
+    for error in errors:
+        kinds.setdefault(error.get("kind"), []).append(error)
+    return dict(sorted(kinds.items(), key=lambda item: -len(item[1])))
+
+
+def _why(error, language):
+    return brief(complaints.say(error.get("message") or error.get("kind") or "?", language), MOST_WORDS)
 
 
 def is_slow(result):
@@ -155,11 +173,20 @@ def _of_pairs(results, lost, language):
             said.append(_text(language, "only_here", pair=names[pair], said=_text(language, "comma").join(words)))
     if len(said) > MOST_PAIRS:
         said[MOST_PAIRS:] = [_text(language, "pairs_more", count=len(said) - MOST_PAIRS)]
-    for key, pairs in (("failed", failed), ("udp_failed", udp_failed)):
+    for key, pairs, field in (("failed", failed, "error"), ("udp_failed", udp_failed, "udp_error")):
         if pairs:
-            said.append(_text(language, key, failed=len(pairs), count=len(found),
-                              pairs=_listed([names[pair] for pair in pairs], language, MOST_PAIRS, "pairs_more")))
+            said.append(_text(language, key, failed=len(pairs), count=len(found), pairs=_with_reasons(
+                {pair: found[pair][field] for pair in pairs}, names, language)))
     return said
+
+
+def _with_reasons(errors, names, language):
+    """Pairs, those of one kind of error together, and why the first of them failed. errors: {pair: error}."""
+    said = []
+    for kind, alike in _by_kind(errors.values()).items():
+        pairs = [names[pair] for pair, error in errors.items() if error.get("kind") == kind]
+        said.append(_text(language, "named", host=_listed(pairs, language, MOST_PAIRS, "pairs_more"), said=_why(alike[0], language)))
+    return _text(language, "semicolon").join(said)
 
 
 def conclusion(results, failed, left_out, language="en"):

@@ -115,24 +115,33 @@ def test_a_pair_that_is_slow_by_itself_is_said(language, words):
     assert words in said and not re.search("n[34]", said)
 
 
+REFUSED = "10.0.0.4 port 5201 refused the connection: no server listens there, or a firewall rejects it (Connection refused)"
+
+
 @pytest.mark.parametrize(("language", "words", "udp"), [
-    ("en", "2 of 6 pairs failed: n1 and n2, n3 and n4", "no answer to UDP in 2 of 6 pairs: n1 and n2, n3 and n4"),
-    ("zh", "6 个配对中有 2 个失败：n1 与 n2，n3 与 n4", "6 个配对中有 2 个的 UDP 没有应答：n1 与 n2，n3 与 n4"),
+    ("en", "3 of 15 pairs failed: n1 and n2, n3 and n4 (no answer to n); n5 and n6 (%s)" % REFUSED, "no answer to UDP in 3 of 15 pairs: n1 and n2, n3 and n4 (no"),
+    ("zh", "15 个配对中有 3 个失败：n1 与 n2，n3 与 n4（no answer to n）；n5 与 n6（%s）" % complaints.say(REFUSED, "zh"),
+     "15 个配对中有 3 个的 UDP 没有应答：n1 与 n2，n3 与 n4（no"),
 ])
-def test_failed_pairs_that_no_host_explains_are_named(language, words, udp):
-    apart = ({"n1", "n2"}, {"n3", "n4"})
+def test_failed_pairs_that_no_host_explains_are_named_with_the_reason(language, words, udp):
+    apart = {frozenset(("n1", "n2")): ("timeout", "no answer to n"), frozenset(("n3", "n4")): ("timeout", "no answer to n4"),
+             frozenset(("n5", "n6")): ("refused", REFUSED)}
 
     def fail(pair, ends):
-        if ends in apart:
-            pair.update(send=None, receive=None, udp=None, udp_receive=None, error={"kind": "timeout", "message": "gone"})
+        if frozenset(ends) in apart:
+            kind, message = apart[frozenset(ends)]
+            pair.update(send=None, receive=None, udp=None, udp_receive=None, error={"kind": kind, "message": message})
 
     def block(pair, ends):
-        if ends in apart:
-            pair.update(udp=None, udp_receive=None, udp_error={"kind": "timeout", "message": "no answer"})
+        if frozenset(ends) in apart:
+            kind, message = apart[frozenset(ends)]
+            pair.update(udp=None, udp_receive=None, udp_error={"kind": kind, "message": message})
 
     for change, expected in ((fail, words), (block, udp)):
-        said = link_saying.conclusion(group(4, change), [], [], language)
-        assert said.endswith(expected) and "none is slow" not in said and "没有主机偏慢" not in said
+        said = link_saying.conclusion(group(6, change), [], [], language)
+        assert expected in said and "none is slow" not in said and "没有主机偏慢" not in said
+    # A host's own line says it too.
+    assert "1 of 5 (%s)" % REFUSED in link_saying.of_host(group(6, fail)["n5"])
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "no answer to UDP in 3 of 3 pairs"), ("zh", "3 个配对中有 3 个的 UDP 没有应答")])
