@@ -141,8 +141,10 @@ attributes:
     details: Sends nothing and returns RV(plan).
 notes:
   - The client is one Python process. Where it uses nearly all of a core, a note of the measurement says so; the service may be faster then.
-  - A kept connection that the server had closed before a request was sent on it is made anew and counted in C(reconnects), as is one that
-    ends without any answer where the method allows sending again (RFC 9110, 9.2.2; not C(POST)). Everything else is an error.
+  - A connection that the server had ended before a request was sent on it is made anew and counted in C(reconnects). A request is sent a
+    second time only where the server had closed a kept connection before anything of the request got there, which the host's kernel knows
+    (RFC 9112, 9.3.1); C(resent) counts those, and the latency is that of both. Every other connection that ends under a request is an
+    error, each counted once, whatever the method.
 seealso:
   - module: trainops.gpu_audit.network_peer
 """
@@ -200,7 +202,8 @@ measurement:
           C(reset), C(dns), C(tls), C(unreachable), C(http_4xx), C(http_5xx), C(short_body), C(protocol), C(proxy), C(local)),
           C(error_fraction) is their share.
         - C(requests_per_second) counts failed ones too, C(bytes_per_second) is of bodies both ways, C(seconds) lasts to the last answer.
-          C(reconnects) are kept connections that had ended. C(client_cpu_fraction) is of one core.
+          C(reconnects) are connections that had ended before a request was sent on them, C(resent) requests that were sent again because
+          a kept connection had been closed before they arrived; neither is an error. C(client_cpu_fraction) is of one core.
         - C(arrival_rate_per_second), C(queue_wait_p95_seconds), C(queue_wait_max_seconds) and C(queue_grows) belong to an open loop.
         - C(stopped) is null, or C(time), C(bytes), C(errors) (more than half failed) or C(queue) (it grew without end).
         - Of streamed answers C(time_to_first_token_p50_seconds), C(time_to_first_token_p95_seconds), C(inter_token_p95_seconds) (between

@@ -24,6 +24,9 @@ TABLE = (
     ("openai is asked with POST, not {method}", "openai 方式必须使用 POST，而不是 {method}"),
     ("give payload or payload_bytes, not both", "payload 与 payload_bytes 只能给出一个"),
     ("the payload has {bytes} bytes, at most {most} are sent", "payload 有 {bytes} 字节，最多发送 {most} 字节"),
+    ("it is nested too deeply", "嵌套层次过深"),
+    ("it holds a number that JSON can't say", "含有 JSON 无法表示的数值"),
+    ("it holds half of a surrogate pair, which is no letter", "含有不成对的代理码位，不是有效字符"),
     ("payload must be a JSON object where streaming is openai", "streaming 为 openai 时，payload 必须是 JSON 对象"),
     ("one payload alone has {size}, more than the {most} that may be moved", "单个 payload 就有 {size} 字节，超过允许传输的 {most} 字节"),
     ("{value} is no size; give bytes, or text such as \"1 MiB\"", "{value} 不是有效的大小；请给出字节数，或\u201c1 MiB\u201d这样的文本"),
@@ -89,6 +92,14 @@ TABLE = (
     ),
     ("{count} x {kind}: {words*}", "{kind} {count} 次：{words}"),
     ("{count} x {kind}: {words}", "{kind} {count} 次：{words}"),
+    (
+        "connections that had ended before a request was sent on them: {count}, connecting anew is part of those latencies",
+        "{count} 个连接在发送请求之前已断开，相应的延迟包含重新建立连接的时间",
+    ),
+    (
+        "requests sent again: {count}, the server had closed their connections before they arrived",
+        "重发请求 {count} 次：请求到达之前，服务器已关闭其连接",
+    ),
     (
         "the client used {percent} % of a core, about all that one Python process can: the service may answer more requests, and faster",
         "客户端已占用单核的 {percent} %，接近一个 Python 进程的极限：服务实际可能更快，能应答更多请求",

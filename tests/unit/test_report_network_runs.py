@@ -174,3 +174,11 @@ def test_a_failure_before_the_newest_test_is_no_failure_of_now():
     del by_hand["result"]
     document["measurements"].append(by_hand)
     assert "no route" not in plain_text(fleet([(document, inputs)])[1])
+
+
+@pytest.mark.parametrize("language, words, failed", [("en", "sent again: 7", "3 % failed: "), ("zh", "重发 7 次", "失败 3 %：")])
+def test_requests_that_were_sent_again_are_told_and_are_no_failures(language, words, failed):
+    steps = [samples.step(10, 0.2, resent=7), samples.step(50, 0.4, errors={"reset": 15}, resent=7), samples.step(100, 0.5, resent=0)]
+    html = fragment(samples.host(samples.requests(steps)), language).replace("\u00a0", " ")
+    table = plain_text(re.search(r'<table class="plain figures">.*?</table>', html, re.S)[0])
+    assert table.count(words) == 2 and plain_text(html).count(words) == 3 and table.count(failed) == 1

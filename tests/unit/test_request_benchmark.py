@@ -26,6 +26,11 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.report import n
 URL = "http://127.0.0.1:1/answer"
 
 
+DEEP = []
+for _number in range(100000):
+    DEEP = [DEEP]
+
+
 def planned(**more):
     return request_benchmark.plan({**DEFAULTS, "url": URL, **more})
 
@@ -55,6 +60,16 @@ def planned(**more):
     ({"streaming": "openai", "method": "GET"}, "POST, not GET"),
     ({"streaming": "openai", "payload": "[1]"}, "must be a JSON object"),
     ({"streaming": "openai", "payload": "secret"}, "must be a JSON object"),
+    ({"streaming": "openai", "payload": "[" * 100000}, "must be a JSON object"),
+    ({"streaming": "openai", "payload": '{"a": ' * 100000}, "must be a JSON object"),
+    ({"streaming": "openai", "payload": '{"secret": %s}' % ("9" * 5000)}, "must be a JSON object"),
+    ({"streaming": "openai", "payload": '{"secret": "\\ud800"}'}, "payload: it holds half of a surrogate pair"),
+    ({"streaming": "openai", "model": "secret\udbff"}, "model: it holds half of a surrogate pair"),
+    ({"streaming": "openai", "payload": '{"secret": 1e999}'}, "payload: it holds a number that JSON can't say"),
+    ({"payload": "secret\ud800"}, "payload: it holds half of a surrogate pair"),
+    ({"payload": {"secret": "\ud800"}}, "payload: it holds half of a surrogate pair"),
+    ({"payload": {"secret": float("nan")}}, "payload: it holds a number that JSON can't say"),
+    ({"payload": DEEP}, "payload: it is nested too deeply"),
     ({"headers": {"X": "secret\r\nY: 1"}}, "value of X"),
     ({"headers": {"Connection": "close"}}, "Connection"),
     ({"headers": {"a b": "1"}}, "no name of a header"),
@@ -297,7 +312,7 @@ def test_announcements_and_refusals_can_be_said_in_chinese():
     for options in ({"concurrency": [0]}, {"concurrency": list(range(1, 60))}, {"requests": 600000, "concurrency": [1, 2]},
                     {"duration_seconds": 1800.0, "concurrency": [1, 2]}, {"payload": "x", "payload_bytes": 5}, {"method": "BREW"},
                     {"bytes": 99, "payload_bytes": 100}, {"payload": "x" * ((64 << 20) + 1)}, {"streaming": "openai", "method": "GET"},
-                    {"streaming": "openai", "payload": "[1]"}):
+                    {"streaming": "openai", "payload": "[1]"}, {"payload": "a\ud800"}, {"payload": [float("nan")]}, {"payload": DEEP}):
         with pytest.raises(ValueError) as caught:
             planned(**options)
         chinese(caught.value)
@@ -307,7 +322,7 @@ def test_notes_can_be_said_in_chinese():
     shared = request_load.Step(request_benchmark.make_asked({**DEFAULTS, "url": URL}), 1, 1, 1, 20.0)
     shared.workers[0].words = {"short_body": ["the answer ended 6 bytes before its end"], "http_5xx": ["HTTP 500 Of Some Kind", "HTTP 503"]}
     step = {"seconds": 5.0, "requests": 20, "requests_asked": 40, "requests_per_second": 4.0, "errors": {"short_body": 2, "http_5xx": 1},
-            "client_cpu_fraction": 0.97, "queue_grows": True}
+            "client_cpu_fraction": 0.97, "queue_grows": True, "reconnects": 3, "resent": 2}
     shared.concurrency = 21
     for stopped, counted in (("time", "chunks"), ("errors", "usage_and_chunks"), ("queue", None), ("bytes", None), (None, None)):
         for note in request_benchmark.step_notes(dict(step, stopped=stopped, tokens_counted=counted), shared):

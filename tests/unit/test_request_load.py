@@ -12,7 +12,7 @@ import time
 
 import pytest
 import request_servers
-from request_servers import CLOSE, GARBAGE, OK, RESET, SHORT, SILENT, load, noted, peer, scripted, status, step, undisturbed
+from request_servers import GARBAGE, OK, RESET, SHORT, SILENT, load, noted, peer, scripted, status, step, undisturbed
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import (
     http_connection,
@@ -182,44 +182,6 @@ def test_irregular_arrivals_have_the_rate_and_the_spread_of_strangers():
     assert mean == pytest.approx(0.02, rel=0.03)
     assert sum((gap - mean) ** 2 for gap in gaps) / len(gaps) == pytest.approx(0.02**2, rel=0.1)
     assert due == request_load.due_moments(20000, 50, irregular=True)
-
-
-# ------------------------------------------------------------- kept connections
-
-
-def test_connections_are_kept():
-    with scripted(lambda _number: OK) as server:
-        found = step(server.url, requests=30, concurrency=[3])
-    assert server.connections == 3 and found["reconnects"] == 0 and found["samples"] == 30
-    assert all("Connection: keep-alive" in head for head in server.seen)
-
-
-def test_without_keeping_each_request_connects():
-    with scripted(lambda _number: OK) as server:
-        found = step(server.url, requests=10, keep_alive=False)
-    assert server.connections == 10 and found["reconnects"] == 0 and all("Connection: close" in head for head in server.seen)
-
-
-def test_a_server_that_says_close_is_no_reconnect():
-    with scripted(lambda _number: OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), hangs_up=True) as server:
-        found = step(server.url, requests=10)
-    assert found["samples"] == 10 and found["errors"] == {} and found["reconnects"] == 0 and server.connections == 10
-
-
-def test_a_kept_connection_that_has_ended_is_made_anew():
-    with scripted(lambda _number: OK, hangs_up=True) as server:
-        found = step(server.url, requests=10)
-    assert found["samples"] == 10 and found["errors"] == {} and found["reconnects"] == 9 and server.connections == 10
-
-
-def test_a_post_is_sent_again_only_where_nothing_of_it_was_sent():
-    # 20 ms between requests: the end of the connection is seen before the next one.
-    with scripted(lambda _number: OK, hangs_up=True) as server:
-        found = step(server.url, requests=10, method="POST", arrival_rate_per_second=50)
-    assert found["samples"] == 10 and found["reconnects"] == 9
-    with scripted(lambda number: OK if number % 2 == 0 else CLOSE) as server:
-        found = step(server.url, requests=10, method="POST")
-    assert found["errors"] == {"reset": 5} and found["samples"] == 5 and len(server.seen) == 10
 
 
 # ------------------------------------------------------------------------- ends

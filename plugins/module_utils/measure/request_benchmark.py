@@ -16,6 +16,7 @@ from ..sources.forked import signal_name
 from . import http_connection, latency
 from .figures import bytes_text, check_ranges
 from .request_load import SPARE_SECONDS, Step
+from .request_stream import read_json
 from .request_worker import Asked
 
 MAX_REQUESTS = 1000000
@@ -23,6 +24,8 @@ MAX_SECONDS = 3600
 MAX_CONCURRENCY = 1000
 MAX_STEPS = 50
 MAX_PAYLOAD_BYTES = 64 << 20
+# Of a whole number in a payload; as many as Python 3.11 and later read.
+MAX_DIGITS = 4300
 MAX_BYTES = 1 << 40
 DEFAULT_BYTES = 8 << 30
 DEFAULT_CONCURRENCY = (1, 10, 50, 100)
@@ -125,32 +128,56 @@ def _payload(options, streaming):
     if payload is not None and size is not None:
         raise ValueError("give payload or payload_bytes, not both")
     if streaming:
-        body = json.dumps(_chat(options, payload), ensure_ascii=False).encode("utf-8", "surrogateescape")
-        kind = "application/json"
+        body, kind = _json_bytes(_chat(options, payload), "model" if payload is None else "payload"), "application/json"
     elif payload is None:
         # Doesn't compress on the way.
         body, kind = os.urandom(size or 0), "application/octet-stream" if size else None
     elif isinstance(payload, str):
-        body, kind = payload.encode("utf-8", "surrogateescape"), "application/json" if _is_json(payload) else "text/plain; charset=utf-8"
+        body, kind = _utf8(payload, "payload"), "application/json" if _is_json(payload) else "text/plain; charset=utf-8"
     else:
-        body, kind = json.dumps(payload, ensure_ascii=False).encode("utf-8", "surrogateescape"), "application/json"
+        body, kind = _json_bytes(payload, "payload"), "application/json"
     if len(body) > MAX_PAYLOAD_BYTES:
         raise ValueError("the payload has %d bytes, at most %d are sent" % (len(body), MAX_PAYLOAD_BYTES))
     return body, kind
 
 
-def _is_json(text):
+def _json_bytes(value, option):
+    """ValueError, without the value, for one that JSON can't say."""
     try:
-        return isinstance(json.loads(text), (dict, list))
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise ValueError("%s: it is nested too deeply" % option)
+    except ValueError:
+        raise ValueError("%s: it holds a number that JSON can't say" % option)
+    return _utf8(text, option)
+
+
+def _utf8(text, option):
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError("%s: it holds half of a surrogate pair, which is no letter" % option)
+
+
+def _is_json(text):
+    """Whether a payload says so itself. One that no reader of ours goes through is sent as the text that it is."""
+    try:
+        return isinstance(read_json(text), (dict, list))
     except ValueError:
         return False
+
+
+def _digits(digits):
+    if len(digits) > MAX_DIGITS:
+        raise ValueError
+    return int(digits)
 
 
 def _chat(options, payload):
     """The request of a streamed answer: the one that is given, made to stream, or one about nothing with a prompt of payload_bytes."""
     if isinstance(payload, str):
         try:
-            payload = json.loads(payload)
+            payload = read_json(payload, _digits)
         except ValueError:
             payload = [None]
     if payload is not None:
@@ -267,7 +294,8 @@ def summary(step, hanging=0):
         "latency_p95_at_least_seconds": latency.p95_at_least(latencies),
         "latency_p99_seconds": latency.quantile(latencies, 0.99), "latency_max_seconds": latencies[-1] if latencies else None,
         "errors": errors, "error_fraction": failed / float(good + failed) if good + failed else None,
-        "reconnects": sum(worker.client.reconnects for worker in step.workers), "stopped": step.stopped,
+        "reconnects": sum(worker.client.reconnects for worker in step.workers),
+        "resent": sum(worker.client.resent for worker in step.workers), "stopped": step.stopped,
         "client_cpu_fraction": step.processor_fraction,
     }
     made.update(_queue(step))
@@ -327,6 +355,12 @@ _STOPPED = {
 }
 
 
+_ENDED = (
+    ("reconnects", "connections that had ended before a request was sent on them: %d, connecting anew is part of those latencies"),
+    ("resent", "requests sent again: %d, the server had closed their connections before they arrived"),
+)
+
+
 def step_notes(made, step):
     """What a reader of a step should know."""
     words = {"seconds": made["seconds"], "requests": made["requests"], "asked": made["requests_asked"],
@@ -340,6 +374,7 @@ def step_notes(made, step):
         for kind, said in worker.words.items():
             kinds.setdefault(kind, []).extend(text for text in said if text not in kinds.get(kind, []))
     notes += ["%d x %s: %s" % (made["errors"][kind], kind, "; ".join(kinds[kind][:3])) for kind in sorted(kinds)]
+    notes += [words % made[name] for name, words in _ENDED if made[name]]
     if made["client_cpu_fraction"] > CLIENT_BUSY_FRACTION and made["seconds"] >= CLIENT_BUSY_SECONDS:
         notes.append("the client used %d %% of a core, about all that one Python process can: the service may answer more requests, and "
                      "faster"

@@ -4,24 +4,28 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import io
+import re
 import select
 import socket
 import ssl
 import time
 
 from . import http_connection
-from .http_errors import Failure, of_status
+from .http_errors import Failure, check_length, of_status
 from .request_stream import Answer
+from .transfer_stream import unacknowledged
 
 MAX_ANSWER_BYTES = 64 << 20
 BUFFER_BYTES = 64 << 10
+# What one call sends at most: how much of a request was sent is known that closely, should the connection end in it.
+SEND_BYTES = 256 << 10
+MAX_CHUNK_LINE = 65536
 # Interim answers (RFC 9110, 15.2) that may come before the one that counts.
 INTERIM = (100, 102, 103)
 MAX_INTERIM = 16
-# RFC 9110, 9.2.2: what may be sent again when a kept connection ends without an answer.
-IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
 # What a request can raise; anything else is a fault of ours.
 ERRORS = (Failure, OSError, http.client.HTTPException, ssl.SSLError)
 
@@ -83,7 +87,17 @@ class _Wire(io.RawIOBase):
 
 
 class _Reader(io.BufferedReader):
-    """Of one connection, for all its answers: bytes that came behind one of them aren't lost with it. http.client closes what it reads."""
+    """Of one connection, for all its answers: bytes that came behind one of them aren't lost with it. http.client closes what it reads.
+
+    cut: whether the last line ended before its end.
+    """
+
+    cut = False
+
+    def readline(self, *size):
+        line = super(_Reader, self).readline(*size)
+        self.cut = not line.endswith(b"\n")
+        return line
 
     def close(self):
         pass
@@ -102,7 +116,8 @@ class _Reader(io.BufferedReader):
 
 
 class _Response(http.client.HTTPResponse):
-    """One that skips the interim answers which http.client takes for the answer itself: it knows 100 only."""
+    """One that skips the interim answers which http.client takes for the answer itself (it knows 100 only), and takes no chunk for one whose
+    size is -5 or 0x5."""
 
     def _read_status(self):
         for _number in range(MAX_INTERIM + 1):
@@ -114,21 +129,32 @@ class _Response(http.client.HTTPResponse):
             http.client.parse_headers(self.fp)
         raise Failure("protocol", "more than %d interim answers" % MAX_INTERIM)
 
+    def _read_next_chunk_size(self):
+        line = self.fp.readline(MAX_CHUNK_LINE)
+        if not line.endswith(b"\n") and len(line) < MAX_CHUNK_LINE:
+            # http.client makes IncompleteRead of it.
+            raise ValueError
+        size = line.partition(b";")[0].strip()
+        if not re.match(br"[0-9A-Fa-f]{1,16}\Z", size):
+            raise Failure("protocol", "the chunks of the answer are no proper HTTP")
+        return int(size, 16)
+
 
 class Client(object):
-    """`ask(deadline)` sends one request. `opened`: http_connection.Opened of the last connection; `reconnects`: kept ones that had
-    ended. `spend(count)`: told of all bytes that the socket receives, heads as well; false where none may come any more."""
+    """`ask(deadline)` sends one request. `opened`: http_connection.Opened of the last connection; `reconnects`: those that had ended before
+    a request was sent on them; `resent`: requests that were sent again, as _came_too_late() says. `spend(count)`: told of all bytes that
+    the socket receives, heads as well; false where none may come any more."""
 
     def __init__(self, asked, spend=None):
         self._asked = asked
         self._spend = spend
         self._reader = None
-        self._answer_bytes = 0
+        self._answer_bytes = self._sent = 0
         self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self._socket = self._message = self._hangup = None
         self._used = False
         self.opened = None
-        self.reconnects = 0
+        self.reconnects = self.resent = 0
         self.received = 0
         self.answer = None
 
@@ -165,14 +191,15 @@ class Client(object):
             self.close()
         if self._socket is None:
             self.connect(deadline - time.monotonic())
-        again = self._used and self._asked.method in IDEMPOTENT
         try:
             try:
                 refused = self._once(deadline)
-            except (ConnectionError, ssl.SSLEOFError):
-                if not again or self.received:
+            except (ConnectionError, ssl.SSLEOFError) as error:
+                if not self._came_too_late(error):
                     raise
-                self.reconnects += 1
+                self.resent += 1
+                if self._spend is not None and not self._spend(len(self._asked.body)):
+                    raise Spent()
                 self.connect(deadline - time.monotonic())
                 refused = self._once(deadline)
         except BaseException:
@@ -180,6 +207,19 @@ class Client(object):
             raise
         if refused is not None:
             raise refused
+
+    def _came_too_late(self, error):
+        """Whether the server had closed a kept connection before anything of the request got there: no failure, and whatever the method it
+        can be sent again (RFC 9110, 9.2.2), because it was never taken.
+
+        The server's end of the connection (FIN) says what had come until then. A reset doesn't: it may be of a request that was read.
+        """
+        if not self._used or self._answer_bytes:
+            return False
+        left = unacknowledged(self._socket)
+        if not self._sent and not left:
+            return True
+        return getattr(error, "errno", None) != errno.ECONNRESET and 0 < self._sent <= left
 
     def _has_ended(self):
         """Whether the server has closed the connection; Failure where it has sent something that nothing was asked for."""
@@ -215,11 +255,13 @@ class Client(object):
     def _once(self, deadline):
         """-> the Failure that the answer's status is, null for none; the connection lives on."""
         self._socket.deadline = deadline
-        for part in self._message:
-            self._socket.sendall(part)
+        self._send()
         response = _Response(self._reader, method=self._asked.method)
         try:
             response.begin()
+            if self._reader.cut:
+                # http.client takes the end of the connection for that of the head.
+                raise http.client.IncompleteRead(b"")
             refused = self._take(response)
         finally:
             # What the connection is kept for is decided here; http.client only lends its reader.
@@ -231,6 +273,15 @@ class Client(object):
             self.close()
         return refused
 
+    def _send(self):
+        self._sent = 0
+        for part in self._message:
+            view = memoryview(part)
+            while view:
+                count = self._socket.send(view[:SEND_BYTES])
+                self._sent += count
+                view = view[count:]
+
     def _take(self, response):
         """Reads the answer. -> as _once()."""
         status = response.status
@@ -241,11 +292,14 @@ class Client(object):
             refused = Failure("protocol", "HTTP %d: redirections aren't followed, give the URL that answers" % status, status)
         if refused is not None:
             try:
+                check_length(response)
                 self._body(response)
             except ERRORS:
-                # The status is what failed; a body that isn't whole leaves the response open, and the connection is closed.
-                pass
-        elif self._asked.streaming:
+                # The status is what failed; nobody knows where the next answer begins.
+                response.will_close = True
+            return refused
+        check_length(response)
+        if self._asked.streaming:
             self._stream(response)
         else:
             self._body(response)

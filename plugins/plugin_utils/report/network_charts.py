@@ -10,7 +10,7 @@ from .clean import for_html
 from .figures import human, short_time
 from .measured_charts import figure, rate_ticks
 from .network_record import Measured, acceptable, ascending_steps, knee_of, knee_words, load_words, rate_of, record, remarks
-from .network_words import FASTEST, LONGEST, amount, count, errors_of, kind_of, maps, weak_words, words_of
+from .network_words import FASTEST, LONGEST, amount, count, errors_of, joined, kind_of, maps, resent_of, weak_words, words_of
 
 _RATES = "bytes_per_second"
 MOST_ATTEMPTS, MOST_SECONDS, MOST_WORDS = 12, 100_000, 6
@@ -228,7 +228,7 @@ def _steps(view, measurement):
         cells += [("num", short_time(amount(step, key, LONGEST), view.language)) for _title, key in columns]
         if has_tokens:
             cells.append(("num", _figure(amount(step, "tokens_per_second_per_request"), "", view)))
-        cells.append(("", errors_of(view, step) or view.text("none")))
+        cells.append(("", joined(view, [errors_of(view, step) or view.text("none"), resent_of(view, step)])))
         rows.append(cells)
     heads = ["net_col_load", "net_col_requests", "net_col_per_second", *(title for title, _key in columns)]
     heads += ["net_col_tokens"] if has_tokens else []

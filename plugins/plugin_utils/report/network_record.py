@@ -22,6 +22,7 @@ from .network_words import (
     joined,
     maps,
     percent,
+    resent_of,
     weak_words,
     words_of,
 )
@@ -250,7 +251,7 @@ def _latency(view, measured, form):
         value = amount(step, f"latency_{key}_seconds", LONGEST)
         if value is not None:
             said.append(f"{key} {short_time(value, view.language)}")
-    said += [errors_of(view, step), *weak_words(view, result)]
+    said += [errors_of(view, step), resent_of(view, step), *weak_words(view, result)]
     first = amount(step, "time_to_first_token_p95_seconds", LONGEST)
     if first is not None:
         said.append(view.text("net_first_token", seconds=short_time(first, view.language)))

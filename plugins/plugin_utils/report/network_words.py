@@ -106,6 +106,12 @@ def errors_of(view, step):
     return view.text("net_errors", share=shown, kinds=_times(view, known))
 
 
+def resent_of(view, step):
+    """How many requests were sent a second time, which is no failure; "" where none was."""
+    again = count(step, "resent")
+    return view.text("net_resent", n=again) if again else ""
+
+
 def weak_words(view, result):
     """That a test was made against the audit's own peer, or within the host: such a figure says less."""
     found = (

@@ -67,6 +67,7 @@ TEXTS = {
     "net_wanted": ("wanted: {n}", "要求：{n}"),
     "net_times": ("{n} × {name}", "{n} × {name}"),
     "net_errors": ("{share} failed: {kinds}", "失败 {share}：{kinds}"),
+    "net_resent": ("sent again: {n}", "重发 {n} 次"),
     "net_failed_some": ("some", "有失败"),
     "net_first_token": ("first token within {seconds} (p95)", "首 token {seconds}（p95）"),
     "net_first_acceptable": ("acceptable for it: {seconds}", "首 token 可接受 {seconds}"),
