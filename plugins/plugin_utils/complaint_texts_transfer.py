@@ -87,6 +87,13 @@ TABLE = (
         "服务器没有说明 {url} 处是否已有内容（{error}）。请给出以 / 结尾的 URL（测试会自行命名）；若确认该处没有需要保留的内容，也可设置 overwrite=true",
     ),
     (
+        "the upload is redirected to {url}, and isn't sent there ({why*}). Give a URL that isn't redirected, or one that ends in / and is "
+        "redirected to the name of what is sent",
+        "上传被重定向到 {url}，未发送到该处（{why}）。请给出不会被重定向的 URL，或以 / 结尾、且重定向后保留所传对象名称的 URL",
+    ),
+    ("something lies there", "该处已有内容"),
+    ("it is signed for one method", "其签名只对一种方法有效"),
+    (
         "the test could take {seconds} s ({attempts} attempts of up to {limit} s), at most {most} are allowed: fewer attempts, or less "
         "timeout_seconds",
         "测试可能需要 {seconds} 秒（{attempts} 次，每次最多 {limit} 秒），上限为 {most} 秒：请减少次数，或调小 timeout_seconds",
@@ -149,6 +156,10 @@ TABLE = (
     ("not enough memory", "内存不足"),
     ("the server gave another range than the one that was asked for", "服务器返回的范围与请求的不符"),
     ("no time left to try again", "已没有时间重试"),
+    (
+        "{error*}, and the time was over before another try got further",
+        "{error}；重试尚未超过上次的进度，时限已到",
+    ),
     ("what was read back isn't what was uploaded", "读回的内容与上传的不一致"),
     ("the checksum ({algorithm}) of {what*} isn't the one expected ({source*})", "{what}的校验和（{algorithm}）与预期不符（{source}）"),
     ("the checksum ({algorithm}) of {what*} isn't the one expected ({source})", "{what}的校验和（{algorithm}）与预期不符（{source}）"),

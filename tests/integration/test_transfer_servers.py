@@ -151,7 +151,7 @@ def test_a_download_from_nginx(nginx):
     assert result["checksum"]["verified"] is True and result["bytes"] == 9 * MEGABYTE
     assert run(url + "weights.bin", "download", streams=3)["bytes"] == 3 * MEGABYTE
     away = run(url + "away/", "download", checksum=wanted)
-    assert away["checksum"]["verified"] is True and "redirected to %sweights.bin" % url in away["notes"]
+    assert away["checksum"]["verified"] is True and "redirected to %s" % url[:-1] in away["notes"]
     slow = run(url + "slow/weights.bin", "download")
     assert slow["bytes_per_second"] == pytest.approx(MEGABYTE, rel=0.05)
 

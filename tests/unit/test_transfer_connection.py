@@ -271,7 +271,7 @@ def test_a_redirect_to_another_host_gets_no_credentials():
     assert error(result) is None and result["bytes"] == 100000
     asked = other.requests[0]
     assert asked.path == "/cdn?sig=far3cret" and not {"authorization", "x-key", "cookie", "referer"} & set(asked.headers)
-    assert "redirected to %scdn" % other.url in result["notes"] and result["endpoint"] == server.url + "x"
+    assert "redirected to %s" % other.url[:-1] in result["notes"] and result["endpoint"] == server.url + "x"
     assert not [secret for secret in ("far3cret", "s3cr3t", "pa55", "t0ken", "k3y") if secret in json.dumps(result)]
 
 

@@ -17,7 +17,7 @@ FILES = [*sorted(PLUGINS.glob("module_utils/measure/transfer*.py")), PLUGINS / "
 # The words of a Failure, an error, a note, a return of words(): sentences of three words and more.
 _SENTENCE = re.compile(r"[a-zA-Z%][^\n]* [^\n]* [^\n]*")
 # Parts of sentences, and what is no sentence.
-_OTHER = re.compile(r"bytes=|bytes %d|bytes 0-0|Basic |%s%s|^%s: %s$|trainops\.|HTTP %d %s|[A-Z]+-SHA256|aws4_request|got more than|^\("
+_OTHER = re.compile(r"bytes=|bytes %d|bytes 0-0|Basic |%s%s|^%s -> %s$|^%s: %s$|trainops\.|HTTP %d %s|[A-Z]+-SHA256|aws4_request|got more than|^\("
                     r"|x-amz|\(%s\)$|^%s \(%s\)$|, (and|[0-9])|limit of %s|^https?://|CONNECT %s|^no proper name$|^no certificates in PEM form$")
 
 

@@ -244,6 +244,10 @@ class Looks:
         monkeypatch.setattr(transfer_stream.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(transfer_stream.select, "poll", lambda: self)
         self.deadline = self.stall_seconds = None
+        self.early = b""
+
+    def arrived(self):
+        self.early = b"HTTP/1.1 200 OK"
 
     def register(self, _number, _events):
         pass

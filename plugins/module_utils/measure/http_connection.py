@@ -28,8 +28,9 @@ import time
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment
 
-from . import link_netlink
+from . import http_interim, link_netlink
 from .http_errors import Failure, as_failure, endpoint, start_thread, unclear, unclear_parts
+from .http_socket import Reader, TimedSocket
 
 Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address source proxy endpoint")
 Opened.__doc__ = """connection: an http.client.HTTPConnection whose socket is `socket` (a TimedSocket); path: what to ask it for;
@@ -39,102 +40,6 @@ address: "IP:port" connected to (the proxy's where there is one); source: this h
 proxy: null or {"endpoint", "source" (environment|option), "tunnel"}; endpoint: the URL without secrets."""
 
 Target = collections.namedtuple("Target", "scheme host port path userinfo")
-
-# What the head of an answer may take, and what goes around its body.
-HEAD_BYTES = 1 << 20
-
-
-class TimedSocket(object):
-    """A socket for http.client whose every wait ends at `deadline` or after `stall_seconds` without a byte."""
-
-    def __init__(self, sock, deadline, stall_seconds=None):
-        self.sock = sock
-        self.deadline = deadline
-        self.stall_seconds = stall_seconds
-        # Bytes that came, heads, chunk sizes and trailers among them; null as `most`: any number.
-        self.received, self.most = 0, None
-        self._readers = 0
-        self._closed = False
-
-    def _arm(self):
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise Failure("timeout", "no end of it in time")
-        self.sock.settimeout(left if self.stall_seconds is None else min(left, self.stall_seconds))
-
-    def expired(self):
-        """The Failure of a wait that has lasted as long as it may."""
-        if self.stall_seconds is not None and time.monotonic() < self.deadline:
-            return Failure("stalled", "no byte for %g s" % self.stall_seconds)
-        return Failure("timeout", "no answer in time")
-
-    def allow(self, body):
-        """From now on an answer whose body has so many bytes may come (null: any number); Failure "protocol" for more than that takes."""
-        self.most = None if body is None else self.received + HEAD_BYTES + body + body // 4
-
-    def recv_into(self, buffer):
-        self._arm()
-        try:
-            count = self.sock.recv_into(buffer)
-        except socket.timeout:
-            raise self.expired()
-        self.received += count
-        if self.most is not None and self.received > self.most:
-            raise Failure("protocol", "the server sends more around its answer than belongs to it")
-        return count
-
-    def send(self, data):
-        self._arm()
-        try:
-            return self.sock.send(data)
-        except socket.timeout:
-            raise self.expired()
-
-    def sendall(self, data):
-        view = memoryview(data).cast("B")
-        while view:
-            view = view[self.send(view):]
-
-    def makefile(self, mode="rb", buffering=None):
-        """What http.client reads answers from."""
-        return io.BufferedReader(_Reader(self), 65536)
-
-    def close(self):
-        """Closes it as soon as no answer is being read from it: http.client closes the socket before the body of a last answer is read."""
-        self._closed = True
-        if not self._readers:
-            self.sock.close()
-
-    def abort(self):
-        """Ends every wait on it at once, from another thread too."""
-        self.deadline = 0
-        try:
-            self.sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-
-    def fileno(self):
-        return self.sock.fileno()
-
-
-class _Reader(io.RawIOBase):
-    def __init__(self, timed):
-        super(_Reader, self).__init__()
-        self.timed = timed
-        timed._readers += 1
-
-    def readable(self):
-        return True
-
-    def close(self):
-        if not self.closed:
-            self.timed._readers -= 1
-            if self.timed._closed:
-                self.timed.close()
-        super(_Reader, self).close()
-
-    def readinto(self, buffer):
-        return self.timed.recv_into(buffer)
 
 
 # ------------------------------------------------------------------- the URL
@@ -271,7 +176,7 @@ def _tunnel(timed, aim, headers):
     where = "%s:%d" % (_bare(aim.host), aim.port)
     lines = ["CONNECT %s HTTP/1.1" % where, "Host: %s" % where] + ["%s: %s" % pair for pair in headers.items()]
     timed.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
-    answer = http.client.HTTPResponse(_Unbuffered(timed), method="CONNECT")
+    answer = http_interim.Response(_Unbuffered(timed), method="CONNECT")
     timed.allow(0)
     try:
         answer.begin()
@@ -290,7 +195,7 @@ class _Unbuffered(object):
         self.timed = timed
 
     def makefile(self, *_arguments):
-        return io.BufferedReader(_Reader(self.timed), 1)
+        return io.BufferedReader(Reader(self.timed), 1)
 
 
 @functools.lru_cache(maxsize=8)
@@ -317,7 +222,7 @@ def _context(ca_path, validate_certs):
 
 def _handshake(timed, aim, context):
     """TLS over the socket. Its own limit is per wait; a handshake has few of them."""
-    timed._arm()
+    timed.arm()
     try:
         return context.wrap_socket(timed.sock, server_hostname=aim.host)
     except socket.timeout:
@@ -391,6 +296,7 @@ def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_ce
     # The port decides what http.client puts into Host; it never connects by itself.
     connection = kind(aim.host, aim.port, context=context) if context is not None else kind(aim.host, aim.port)
     connection.auto_open = 0
+    connection.response_class = http_interim.Response
     connection.sock = timed
     used = {"endpoint": endpoint(chosen), "source": source, "tunnel": aim.scheme == "https"} if via else None
     return Opened(connection, timed, path, headers, connected - begun, tls_seconds, facts, address, local, used, endpoint(url))

@@ -49,6 +49,16 @@ def endpoint(url):
     return scheme + authority.rpartition("@")[2] + re.split("[?#]", tail)[0]
 
 
+def origin(url):
+    """Scheme, host and port of a URL: all that may be told of one that a server made up, which may have put anything into its path.
+
+    >>> origin("https://u:p@CDN.example.com:8443/b/x?y")
+    'https://cdn.example.com:8443'
+    """
+    scheme, authority, _tail = _cut(url)
+    return scheme + (HIDDEN if unclear(url) else authority.rpartition("@")[2].lower())
+
+
 def _cut(url):
     """("https://" or "", name, password, host and port, all after them) of what may be a URL."""
     # As urlsplit() does.

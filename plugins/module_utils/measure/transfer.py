@@ -7,8 +7,10 @@ The measurement's form is in plugins/modules/transfer_benchmark.py.
 
 from __future__ import annotations
 
+import re
 import signal
 import time
+from urllib.parse import parse_qsl
 
 from ..sources.forked import signal_name
 from . import http_connection, moments, transfer_checksum, transfer_place
@@ -44,8 +46,13 @@ def secrets(options):
     urls = [options.get(name) for name in ("url", "read_url", "proxy")]
     for url in urls + (options.get("upload_urls") or []) + (options.get("delete_urls") or []):
         found += http_connection.secret_parts(url or "")
-    found += [str(value) for value in (options.get("headers") or {}).values()] + [options.get("token") or ""]
-    return [text for text in found if len(text) >= 6 and not text.isdigit()]
+        # A value of the query alone, where it is long enough to be a key.
+        found += [value for _name, value in parse_qsl(str(url or "").partition("?")[2]) if len(value) >= 16]
+    headers = [str(value) for value in (options.get("headers") or {}).values()]
+    # "Bearer <token>": a server may repeat the token alone.
+    found += headers + [value.split()[1] for value in headers if re.match(r"[A-Za-z]+ +\S{8,}\Z", value)] + [options.get("token") or ""]
+    # A name that a server redirects to is told in small letters.
+    return [text for text in found + [text.lower() for text in found] if len(text) >= 6 and not text.isdigit()]
 
 
 def plan(options):
@@ -125,8 +132,8 @@ def run(options):
         for _number in range(options.get("attempts") or ATTEMPTS):
             attempts.take()
         attempts.read_back()
-    except Interrupted as interrupted:
-        ended = interrupted
+    except (Interrupted, Refused) as error:
+        ended = error
     finally:
         # A second signal must not keep what was uploaded from being deleted.
         for number in before:
@@ -135,7 +142,7 @@ def run(options):
         for number, handler in before.items():
             signal.signal(number, handler)
     if ended is not None:
-        raise Interrupted("; ".join([str(ended)] + cleared))
+        raise type(ended)("; ".join([str(ended)] + (cleared if isinstance(ended, Interrupted) or place.lies else [])))
     return measurement(options, place, attempts, begun, late + attempts.notes() + cleared)
 
 

@@ -37,13 +37,19 @@ class Attempts(object):
         self.taken, self.opened = [], None
         self._clock, self._sleep = clock, sleep
         self._verified, self._waited, self._digests, self._linked = [], 0.0, {}, None
+        # For how many seconds a failed try of this attempt moved data.
+        self._failed_after = 0.0
 
     def take(self):
         """One attempt; transfer_place.Refused."""
         deadline, retries, error, tried = self._clock() + self.timeout_seconds, [], None, None
+        self._failed_after = 0.0
         while True:
             try:
                 tried = self._try(deadline)
+                if tried.limited == "seconds" and tried.moved.seconds() <= self._failed_after:
+                    # It was cut before it came to where the other failed: that one's reason stands.
+                    raise Failure(error["kind"], "%s, and the time was over before another try got further" % error["message"])
                 self._check(tried)
                 error = None
                 break
@@ -69,19 +75,22 @@ class Attempts(object):
             raise Failure("timeout", "no time left to try again")
         place = self.place
         parts = place.parts(left)
-        for _number in range(MOST_REDIRECTS + 1):
-            tried = Try(place.options["direction"], parts, place.settings, deadline, place.most, self._summer, place.only_new)
-            place.trying()
+        for _number in range(MOST_REDIRECTS * (len(parts) if place.upload else 1) + 1):
+            tried = Try(place.options["direction"], parts, place.settings, deadline, place.most, self._summer, place.only_new(parts))
+            place.trying(parts)
             try:
                 tried.run()
-                place.stored(tried.limited is None)
+                place.stored(parts, tried.limited is None)
             except Redirected as other:
-                place.untouched()
+                if len(parts) == 1:
+                    place.untouched()
                 self._linked = other.headers
-                parts = [place.moved_on(part, other.aim) for part in parts]
+                parts = place.moved_on(parts, other, deadline - self._clock())
                 continue
             except Failure as failure:
-                place.refused(failure, tried.moved.total, tried.opened is not None)
+                if tried.moved.total:
+                    self._failed_after = max(self._failed_after, tried.moved.seconds())
+                place.refused(parts, failure, tried.moved.total, tried.opened is not None)
                 raise
             if not tried.moved.total:
                 raise Failure("protocol", "the answer is empty")

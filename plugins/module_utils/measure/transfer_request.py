@@ -13,7 +13,7 @@ import time
 from urllib.parse import urljoin, urlsplit
 
 from .http_connection import connect, target
-from .http_errors import Failure, as_failure, check_length, endpoint, of_status, start_thread
+from .http_errors import Failure, as_failure, check_length, endpoint, of_status, origin, start_thread
 from .transfer_stream import Digester, Moved, Sender, receive
 
 MOST_REDIRECTS = 5
@@ -31,8 +31,9 @@ TooManyRequests XAmzContentSHA256Mismatch""".split())
 
 Settings = collections.namedtuple("Settings", "proxy ca_path validate_certs stall_seconds")
 
-Aim = collections.namedtuple("Aim", "url headers")
-Aim.__doc__ = """Where a request goes and what its headers hold beside ours; both may be secret."""
+Aim = collections.namedtuple("Aim", "url headers given", defaults=(None,))
+Aim.__doc__ = """Where a request goes and what its headers hold beside ours; both may be secret. given: the URL that a redirect led here from;
+null where this one was given itself."""
 
 Answer = collections.namedtuple("Answer", "status headers body aim")
 
@@ -41,12 +42,29 @@ Part.__doc__ = """What a stream moves: `first` and `last` byte of a range (null:
 
 
 class Redirected(Exception):
-    """The server names another place."""
+    """The server answers with `status` and names another place; `number`: the stream's that was told so."""
 
-    def __init__(self, aim, headers):
+    def __init__(self, aim, status, headers):
         super(Redirected, self).__init__("redirected")
-        self.aim = aim
-        self.headers = headers
+        self.aim, self.status, self.headers = aim, status, headers
+        self.number = 0
+
+
+def shown(aim):
+    """An Aim as it may be stored and shown: of a redirect's only where it goes."""
+    return endpoint(aim.url) if aim.given is None else "%s -> %s" % (endpoint(aim.given), origin(aim.url))
+
+
+def signed(url):
+    """Whether this is a presigned URL of an S3-compatible storage (also of one that signs in the older way)."""
+    return bool(re.search(r"[?&](X-Amz-Signature|AWSAccessKeyId)=", url, re.IGNORECASE))
+
+
+def object_of(url):
+    """(server, name) of the object that a URL means: both tell it from any other. A signature is no part of the name."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return (parts.scheme, parts.hostname, port), (parts.path or "/", "" if signed(url) else parts.query)
 
 
 def redirected(aim, location):
@@ -63,14 +81,14 @@ def redirected(aim, location):
     if after.scheme not in ("http", "https"):
         raise Failure("protocol", "redirected to what is no http or https URL")
     if before.scheme == "https" and after.scheme == "http":
-        raise Failure("protocol", "redirected from https to http, to %s: not followed" % endpoint(url))
+        raise Failure("protocol", "redirected from https to http, to %s: not followed" % origin(url))
     if same and "@" not in after.netloc and "@" in before.netloc:
         url = after._replace(netloc=before.netloc.rpartition("@")[0] + "@" + after.netloc).geturl()
     try:
         target(url)
     except ValueError:
         raise Failure("protocol", "redirected to what is no URL")
-    return Aim(url, aim.headers if same else {})
+    return Aim(url, aim.headers if same else {}, aim.given or aim.url)
 
 
 def _retry_after(headers):
@@ -90,7 +108,7 @@ def _refusal(response, aim, method):
     status, location = response.status, response.headers.get("Location")
     follows = (307, 308) if method == "PUT" else (301, 302, 303, 307, 308)
     if status in follows and location:
-        return Redirected(redirected(aim, location), response.headers)
+        return Redirected(redirected(aim, location), status, response.headers)
     if status < 400:
         return Failure("protocol", "HTTP %d is no answer to a %s" % (status, method), status)
     failure = of_status(status, _retry_after(response.headers))
@@ -131,8 +149,11 @@ def _ask(opened, method, aim, more):
     opened.connection.endheaders()
 
 
-def small(method, aim, settings, seconds, headers=None, most=0):
-    """A request without a body, redirects followed. -> Answer (its body up to `most` bytes), whatever its status below 400; Failure."""
+def small(method, aim, settings, seconds, headers=None, most=0, follows=None):
+    """A request without a body, redirects followed. -> Answer (its body up to `most` bytes), whatever its status below 400; Failure.
+
+    `follows(aim)`: whether a redirect may be followed there; null: anywhere.
+    """
     deadline = time.monotonic() + seconds
     for _number in range(MOST_REDIRECTS + 1):
         opened = _open(aim, settings, deadline, max(most, ERROR_BODY_BYTES))
@@ -144,6 +165,8 @@ def small(method, aim, settings, seconds, headers=None, most=0):
             body = response.read(most) if most else b""
             return Answer(response.status, response.headers, body, aim)
         except Redirected as other:
+            if follows is not None and not follows(other.aim):
+                raise Failure("protocol", "redirected to %s" % origin(other.aim.url), other.status)
             aim = other.aim
         except (OSError, http.client.HTTPException, ValueError, MemoryError) as error:
             raise as_failure(error)
@@ -160,11 +183,11 @@ class Try(object):
     upload's with the start of its body), `opened` (the first stream's), `first_byte_seconds`, `summed` (of `summer`), `waited_seconds`.
     """
 
-    def __init__(self, direction, parts, settings, deadline, most, summer=None, only_new=False):
+    def __init__(self, direction, parts, settings, deadline, most, summer=None, only_new=()):
         self.direction, self.parts, self.settings, self.deadline, self.most = direction, parts, settings, deadline, most
         # Gives what sums a download, from its answer; null for nothing.
         self.summer = summer or (lambda response: None)
-        # An upload asks the server to store nothing where something lies already.
+        # The streams of an upload that ask the server to store nothing where something lies already.
         self.only_new = only_new
         self.moved = Moved()
         self.limited = self.opened = self.first_byte_seconds = self.summed = None
@@ -214,8 +237,11 @@ class Try(object):
             finally:
                 opened.socket.abort()
                 opened.connection.close()
-        except (Failure, Redirected) as failure:
+        except Failure as failure:
             self._failures.append(failure)
+        except Redirected as other:
+            other.number = number
+            self._failures.append(other)
         except threading.BrokenBarrierError:
             # Another stream failed, or couldn't connect in time: that one's reason is the one to tell.
             self._failures.append(Failure("timeout", "not all streams were connected in time"))
@@ -248,7 +274,8 @@ class Try(object):
         except Failure as failure:
             if failure.kind != "timeout" or not self.moved.total:
                 raise
-            self.limited, count = "seconds", None
+            self._end_in_time()
+            count = None
         finally:
             digester.close()
         self.waited_seconds = digester.waited_seconds
@@ -258,10 +285,17 @@ class Try(object):
             self.first_byte_seconds = None if self.moved.first is None else self.moved.first - self.moved.begun
         self.summed = summed
 
+    def _end_in_time(self):
+        """The time is over: what moved counts, over all of it. Failure where it stood still for as long as stalls, or half of its time."""
+        still = self.moved.end()
+        if still >= min(self.settings.stall_seconds, self.moved.seconds() / 2):
+            raise Failure("stalled", "no byte for %.1f s" % still)
+        self.limited = "seconds"
+
     def _upload(self, number, opened, part):
         total = part.last + 1
         head = {"Content-Length": str(total), "Content-Type": "application/octet-stream"}
-        if self.only_new:
+        if number in self.only_new:
             head["If-None-Match"] = "*"
         _ask(opened, "PUT", part.aim, head)
         sender = Sender(opened.socket, part.data, total, self.moved, opened.tls is not None)
@@ -271,8 +305,7 @@ class Try(object):
                 sender.await_answer()
         except Failure as failure:
             if failure.kind == "timeout" and sender.counted and sender.counted < total:
-                self.limited = "seconds"
-                return
+                return self._end_in_time()
             raise
         except OSError as error:
             # A server that refuses often says so before it closes.

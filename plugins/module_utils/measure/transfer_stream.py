@@ -14,6 +14,7 @@ import termios
 import threading
 import time
 
+from . import http_interim
 from .http_errors import Failure, as_failure, start_thread
 
 # Of TLS one call sends all it is given: in smaller pieces a slow link's seconds are told apart.
@@ -53,6 +54,12 @@ class Moved(object):
             if len(self._seconds) <= second:
                 self._seconds.extend([0] * (second + 1 - len(self._seconds)))
             self._seconds[second] += count
+
+    def end(self):
+        """The time that has passed by now counts, moved or not. -> seconds without a byte at its end."""
+        with self._lock:
+            before, self.last = self.last, time.monotonic()
+        return self.last - before
 
     def seconds(self):
         return 0.0 if self.begun is None else self.last - self.begun
@@ -155,6 +162,8 @@ def receive(response, moved, digester, most):
         except Exception as error:
             raise _body_failure(error)
         if not number:
+            # The end of a body whose length nobody said may come long after its last byte.
+            moved.end()
             break
         moved.add(number)
         digester.received(number)
@@ -221,6 +230,7 @@ class Sender(object):
     def __init__(self, timed, data, total, moved, encrypted):
         self.timed, self.data, self.total, self.moved, self.encrypted = timed, memoryview(data), total, moved, encrypted
         self.sent = self.counted = 0
+        self._interim = 0
         # The last moment at which bytes were known to be on this host yet (null: that can't be seen), and that of the answer's first byte.
         self.leaving_at = self.answered_at = None
 
@@ -236,8 +246,7 @@ class Sender(object):
         poll = select.poll()
         poll.register(self.timed.fileno(), select.POLLIN | select.POLLOUT)
         while self.sent < self.total:
-            # Encrypted, what comes in may be TLS's own.
-            if not self.encrypted and self._answered(poll):
+            if self._answered(poll):
                 return True
             at = self.sent % size
             self.leaving_at = time.monotonic()
@@ -250,18 +259,30 @@ class Sender(object):
         began = time.monotonic()
         while True:
             ready = poll.poll(_LOOK_SECONDS * 1000)
-            if ready:
-                return bool(ready[0][1] & select.POLLIN)
+            events = ready[0][1] if ready else 0
+            if events & select.POLLIN and self._is_answering():
+                return True
+            if events & ~select.POLLIN:
+                return False
             now = time.monotonic()
             if now >= self.timed.deadline or self.timed.stall_seconds and now - began >= self.timed.stall_seconds:
                 raise self.timed.expired()
             self.count()
 
+    def _is_answering(self):
+        """Whether the answer has begun, or none can come any more; interim ones are passed over."""
+        ended = self.timed.arrived()
+        self.timed.early, count = http_interim.passed_over(self.timed.early)
+        self._interim += count
+        if self._interim > http_interim.MOST_INTERIM:
+            raise http_interim.too_many()
+        return ended or http_interim.is_final(self.timed.early)
+
     def await_answer(self):
-        """Waits until something of the answer is there, counting what is confirmed meanwhile; Failure where nothing moves any more."""
+        """Waits until the answer begins, counting what is confirmed meanwhile; Failure where nothing moves any more."""
         poll, moved_at = select.poll(), time.monotonic()
         poll.register(self.timed.fileno(), select.POLLIN)
-        while not poll.poll((_LEAVING_LOOK_SECONDS if self._is_leaving() else _LOOK_SECONDS) * 1000):
+        while not (poll.poll((_LEAVING_LOOK_SECONDS if self._is_leaving() else _LOOK_SECONDS) * 1000) and self._is_answering()):
             before = self.counted
             self.count()
             now = time.monotonic()

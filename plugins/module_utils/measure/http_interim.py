@@ -1,0 +1,55 @@
+# Copyright (c) 2026 The trainops.gpu_audit authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Interim answers (RFC 9110, 15.2), of which any number may come before the one that counts: they are passed over, whoever asked for them."""
+
+from __future__ import annotations
+
+import http.client
+import re
+
+from .http_errors import Failure
+
+# A server that works on a long upload may say so every few seconds.
+MOST_INTERIM = 1000
+# 101 is none: what follows it isn't HTTP any more.
+_HEAD = re.compile(br"HTTP/1\.[0-9] 1(?!01)[0-9][0-9](?=[ \r\n])")
+_HEAD_LENGTH = len(b"HTTP/1.1 100 ")
+_END = re.compile(br"\r?\n\r?\n")
+
+
+class Response(http.client.HTTPResponse):
+    """One that passes over all interim answers: http.client knows 100 only, and takes the others for the answer itself."""
+
+    def _read_status(self):
+        for _number in range(MOST_INTERIM + 1):
+            version, status, reason = super(Response, self)._read_status()
+            if status >= 200:
+                return version, status, reason
+            if status == 101:
+                raise Failure("protocol", "HTTP %d isn't an answer to this request" % status, status)
+            http.client.parse_headers(self.fp)
+        raise too_many()
+
+
+def too_many():
+    """The Failure of a server that sends no other answers."""
+    return Failure("protocol", "more than %d interim answers" % MOST_INTERIM)
+
+
+def passed_over(data):
+    """(what is left of an answer's first bytes without the whole interim answers at their start, how many those were)"""
+    count = 0
+    while _HEAD.match(data):
+        end = _END.search(data)
+        if not end:
+            break
+        data, count = data[end.end():], count + 1
+    return data, count
+
+
+def is_final(data):
+    """Whether the answer that counts begins with these bytes, or something that is no HTTP; false while nobody can tell."""
+    start = b"HTTP/1."
+    if len(data) < _HEAD_LENGTH and data[:len(start)] == start[:len(data)]:
+        return False
+    return not _HEAD.match(data)
