@@ -13,7 +13,7 @@ import socket
 import ssl
 import time
 
-from . import http_connection
+from . import http_connection, http_interim
 from .http_errors import Failure, check_length, of_status
 from .request_stream import Answer
 from .transfer_stream import unacknowledged
@@ -23,9 +23,6 @@ BUFFER_BYTES = 64 << 10
 # What one call sends at most: how much of a request was sent is known that closely, should the connection end in it.
 SEND_BYTES = 256 << 10
 MAX_CHUNK_LINE = 65536
-# Interim answers (RFC 9110, 15.2) that may come before the one that counts.
-INTERIM = (100, 102, 103)
-MAX_INTERIM = 16
 # What a request can raise; anything else is a fault of ours.
 ERRORS = (Failure, OSError, http.client.HTTPException, ssl.SSLError)
 
@@ -115,19 +112,8 @@ class _Reader(io.BufferedReader):
             self.raw.dry = False
 
 
-class _Response(http.client.HTTPResponse):
-    """One that skips the interim answers which http.client takes for the answer itself (it knows 100 only), and takes no chunk for one whose
-    size is -5 or 0x5."""
-
-    def _read_status(self):
-        for _number in range(MAX_INTERIM + 1):
-            version, status, reason = super(_Response, self)._read_status()
-            if status >= 200:
-                return version, status, reason
-            if status not in INTERIM:
-                raise Failure("protocol", "HTTP %d isn't an answer to this request" % status, status)
-            http.client.parse_headers(self.fp)
-        raise Failure("protocol", "more than %d interim answers" % MAX_INTERIM)
+class _Response(http_interim.Response):
+    """One that takes no chunk for one whose size is -5 or 0x5, as http.client does."""
 
     def _read_next_chunk_size(self):
         line = self.fp.readline(MAX_CHUNK_LINE)
