@@ -9,6 +9,7 @@ import time
 
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import ansible_edge, presign, transfer_saying
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.measuring_peer import PeerMeasuringAction
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils.metrics.transfer import best_second
 
 KEYS = ("access_key", "secret_key", "session_token", "region", "s3_endpoint", "s3_addressing")
 # Beyond the attempts: starting the job, asking, reading back, deleting; and clocks that differ.
@@ -25,7 +26,8 @@ class ActionModule(PeerMeasuringAction):
     _presigned = None
 
     def _figures(self, result, summary):
-        """The figures; where nothing got through why, in words."""
+        """The figures, the peak as the report has it; where nothing got through why, in words."""
+        summary = dict(summary, peak_bytes_per_second=best_second(result))
         return transfer_saying.failure(result, self._spoken) or super()._figures(result, summary)
 
     def _arguments(self):

@@ -276,5 +276,5 @@ def _failing(entries, found, failing, language):
         return messages.text(language, "headline.one_fails", reason=what)
     if most == failing:
         return messages.text(language, "headline.one_reason", count=failing, reason=what)
-    key = "headline.reasons" if most * 2 > failing else "headline.several"
+    key = "headline.reasons" if most * 2 > failing else "headline.several" if most > 1 else "headline.each"
     return messages.text(language, key, count=failing, most=format_number(most), reason=what)

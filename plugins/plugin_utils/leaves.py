@@ -8,6 +8,8 @@ from .numbers import is_number
 
 # Longest text of a host that goes into evidence: names are short, a longer one is an error or an attack.
 TEXT_LIMIT = 200
+# A sentence that is cut is neither understood nor translated.
+SENTENCE_LIMIT = 600
 NUMBER_LIMIT = 2**80
 
 
@@ -28,6 +30,12 @@ def text(container, key):
     """container[key] where it is text that is not empty, cut at TEXT_LIMIT, else None."""
     value = container.get(key)
     return value[:TEXT_LIMIT] if isinstance(value, str) and value else None
+
+
+def sentence(container, key):
+    """container[key] where it is text that is not empty, cut at SENTENCE_LIMIT: what a tool or a module of ours said, else None."""
+    value = container.get(key)
+    return value[:SENTENCE_LIMIT] if isinstance(value, str) and value else None
 
 
 def flag(container, key):

@@ -93,6 +93,10 @@ TABLE = {
         "{count} fail for several reasons; the commonest ({most}): {reason}.",
         "{count} 台因多种原因未通过；最常见（{most} 台）：{reason}。",
     ),
+    "headline.each": (
+        "{count} fail, each for a reason of its own; one of them: {reason}.",
+        "{count} 台未通过，原因各不相同；其中一台：{reason}。",
+    ),
     "headline.partial": ("The run was interrupted.", "运行被中断。"),
     "purpose.mixed": ("their work", "各自的工作负载"),
 }

@@ -167,9 +167,11 @@ def test_a_peer_that_can_not_be_ended_then_is_told_with_its_end_and_the_command(
 def test_nothing_set_says_what_to_set(site):
     site.inventory({"a": LOCAL}, {"measure_network_uplaod_url": "http://127.0.0.1:1/"})
     done = site.play("measure")
-    assert done.returncode == 0 and "measure_network_upload_url" in done.stdout and "measure_network_peer" in done.stdout, done.stdout
+    assert done.returncode == 2 and "measure_network_upload_url" in done.stdout and "measure_network_peer" in done.stdout, done.stdout
     assert 'did you mean \\"measure_network_upload_url\\"' in done.stdout
-    assert "测量网络请设" in site.play("measure", "-e", "gpu_audit_language=zh").stdout
+    site.inventory({"a": LOCAL}, {})
+    done = site.play("measure", "-e", "gpu_audit_language=zh")
+    assert done.returncode == 0 and "测量网络请设" in done.stdout, done.stdout
     own = site.own_play("- hosts: all\n  gather_facts: false\n  roles: [trainops.gpu_audit.measure_network]\n")
     done = site.play(own)
     assert done.returncode == 2 and "Nothing to measure. Set measure_network_upload_url" in done.stdout, done.stdout

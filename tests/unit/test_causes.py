@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import fleet_maker
 import judging
+import pytest
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import judge
 
 
@@ -96,6 +97,11 @@ def test_headline_in_chinese():
         made["headline"]
         == "4 台主机中有 1 台可用于训练。3 台未通过，其中最多（2 台）的原因是：驱动加载以来不可纠正的 ECC 错误：2；要求：0。"
     )
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "2 fail, each for a reason of its own; one of them: "), ("zh", "2 台未通过，原因各不相同；其中一台：")])
+def test_headline_where_each_host_fails_for_a_reason_of_its_own(language, words):
+    assert words in report(["fine", "old_driver", "ecc"], language=language)["headline"]
 
 
 def test_headline_of_nothing_and_of_an_interrupted_run():

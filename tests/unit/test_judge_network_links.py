@@ -228,6 +228,18 @@ def test_pairs_that_failed(failed, of, status):
     assert status == "pass" or "With n0: iperf3: Connection refused" in finding["message"]
 
 
+LONG = (
+    "send: 10.88.1.3 port 5201 can't be reached: no answer to the connection, a firewall drops it (unable to connect to server: Connection timed "
+    "out). Open the ports of measure_network_link_ports between the hosts"
+)
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", LONG), ("zh", "请在主机之间放行 measure_network_link_ports 中的端口")])
+def test_why_a_pair_failed_is_told_whole_and_in_the_language_of_the_report(language, words):
+    message = found(linked(pairs=[pair("n0", error={"kind": "timeout", "message": LONG})]), "network.link_pairs_failed", language=language)["message"]
+    assert words in message and ("can't be reached" in message) == (language == "en")
+
+
 @pytest.mark.parametrize(
     "error, status",
     [

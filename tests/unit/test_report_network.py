@@ -316,7 +316,7 @@ def test_what_is_missing_says_how_to_get_it(language, words):
         ([dict(samples.attempt(2 * MIB, 2), seconds=2.9, bytes_per_second=4.0 * MIB)], None),
         ([samples.attempt(4 * MIB, 10)], "4.20 MiB/s"),
         # The best second of a slow attempt says nothing where another's average is above it.
-        ([samples.attempt(4 * MIB, 10), dict(samples.attempt(2 * MIB, 1), seconds=1.3, bytes_per_second=9.0 * MIB)], "4.20 MiB/s"),
+        ([samples.attempt(4 * MIB, 10), dict(samples.attempt(2 * MIB, 1), seconds=1.3, bytes_per_second=9.0 * MIB)], None),
         ([samples.attempt(9 * MIB, 10, error=("reset", "x")), samples.attempt(4 * MIB, 10)], "4.20 MiB/s"),
         ([samples.attempt(0, 0)], None),
     ],
@@ -327,6 +327,15 @@ def test_the_best_second_is_above_the_average(attempts, shown):
     assert ("best second " + shown in text) if shown else "best second" not in text, text
     evidence = metrics.derive(*samples.host(measured), judging.NOW)["values"]["network.upload_bytes_per_second"]["evidence"]
     assert [entry["what"] for entry in evidence] == ["upload_bytes_per_second"] + ["peak_bytes_per_second"] * bool(shown)
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "allowed (far above what the chart shows)"), ("zh", "（远高于图中范围）")])
+def test_a_need_far_above_the_chart_is_no_line_and_said_so(language, words):
+    measured = samples.transfer("upload", [samples.attempt(4 * MIB, 10)])
+    text = fragment(samples.host(measured), language)
+    assert words in text and 'class="k needed"' not in text
+    near = fragment(samples.host(samples.transfer("upload", [samples.attempt(40 * MIB, 10)])), language)
+    assert words not in near and 'class="k needed"' in near
 
 
 def test_a_test_that_failed_is_no_test_that_was_never_made():

@@ -12,7 +12,7 @@ from ..link_judging import judgeable_rate
 from ..link_losses import LOSSY_FRACTION, again_fraction, lower_median
 from .catalogue import load_reference
 from .measurements import SILENT, failed_since, find_measurement, find_optional, with_error
-from .registry import amount, define, flag, mapping, maps, text
+from .registry import amount, define, flag, mapping, maps, sentence, text
 
 MODULE = "link_benchmark"
 OF_LINE, FLOOR, OF_GROUP = "network.link_fraction_of_line_rate", "network.link_floor_ratio", "network.link_fraction_of_group_median"
@@ -142,7 +142,7 @@ def _older(state, failure):
     for name in (OF_LINE, FLOOR, OF_GROUP, RETRANSMITS, LOST, PATH_MTU, GROWTH, FAILED):
         if name in state.values:
             state.values[name]["note"] = "finding.later_failed"
-    said = _NO_FIGURE.match(text(failure, "message") or "")
+    said = _NO_FIGURE.match(sentence(failure, "message") or "")
     if said:
         _all_failed(state, said[1], text(failure, "finished"))
 
@@ -264,7 +264,7 @@ def _derive_failed(state, result, source):
     failed = [pair for pair in pairs if pair.get("error")]
     told = []
     for pair in failed[:_PEERS_TOLD]:
-        said = text(mapping(pair, "error"), "message") or text(mapping(pair, "error"), "kind") or text(pair, "error") or "?"
+        said = sentence(mapping(pair, "error"), "message") or text(mapping(pair, "error"), "kind") or sentence(pair, "error") or "?"
         told.append({"what": "with %s" % (text(pair, "peer") or "?"), "value": said, "source": source})
     state.value(FAILED, len(failed) / len(pairs), told)
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .registry import mapping, maps, text
+from .registry import mapping, maps, sentence, text
 
 
 # Why measurement_store.select() left a measurement out.
@@ -53,7 +53,7 @@ def with_error(document, module):
     if not found:
         return None
     newest = found[-1]
-    return {"error": text(newest, "error") or text(mapping(newest, "error"), "message"), "finished": text(newest, "finished")}
+    return {"error": sentence(newest, "error") or sentence(mapping(newest, "error"), "message"), "finished": text(newest, "finished")}
 
 
 def command_of(entry):
@@ -86,7 +86,7 @@ def find_measurement(state, name, module, matches=None):
             name,
             "absent.measurement_failed",
             module="%s (%s)" % (module, command_of(found[-1])) if module == "workload_probe" else module,
-            error=text(found[-1], "error") or text(mapping(found[-1], "error"), "message") or "?",
+            error=sentence(found[-1], "error") or sentence(mapping(found[-1], "error"), "message") or "?",
         )
         return None
     stale = [

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from .. import workload
-from ..leaves import NUMBER_LIMIT, TEXT_LIMIT, amount, flag, mapping, maps, number, text
+from ..leaves import NUMBER_LIMIT, TEXT_LIMIT, amount, flag, mapping, maps, number, sentence, text
 
 __all__ = (
-    "DEFINITIONS", "Derivation", "NUMBER_LIMIT", "TEXT_LIMIT", "amount", "define", "definition", "flag", "gpu_label", "mapping", "maps", "number",
+    "DEFINITIONS", "Derivation", "NUMBER_LIMIT", "TEXT_LIMIT", "amount", "define", "definition", "flag", "gpu_label", "mapping", "maps", "number", "sentence",
     "text",
 )
 

@@ -11,7 +11,7 @@ import ipaddress
 
 from ..run_directory import safe_name
 from .measurements import SILENT, failed_since, find_measurement, find_optional, with_results
-from .registry import amount, define, flag, mapping, maps, text
+from .registry import amount, define, flag, mapping, maps, sentence, text
 
 MODULE = "transfer_benchmark"
 FAILURES, DISTRIBUTION = "network.transfer_failures", "network.distribution_ratio"
@@ -173,13 +173,13 @@ def too_short(result, wanted=None):
 def best_second(result):
     """The most bytes within one second of an attempt that went through, None where no attempt of two seconds or more has one.
 
-    An attempt's last second is cut off and counts in its average alone: a best second below that is none.
+    An attempt's last second is cut off and counts in its average alone: a best second below the average of any attempt is none.
     """
-    average = amount(result, "bytes_per_second")
-    good = [attempt for attempt in maps(result, "attempts") if not attempt.get("error") and (amount(attempt, "seconds") or 0) >= 2]
-    pairs = [(amount(attempt, "peak_bytes_per_second"), amount(attempt, "bytes_per_second")) for attempt in good]
-    best = max((peak for peak, own in pairs if peak is not None and own is not None and peak >= own), default=None)
-    return best if best is not None and average is not None and best >= average else None
+    good = [attempt for attempt in maps(result, "attempts") if not attempt.get("error")]
+    averages = [amount(result, "bytes_per_second"), *(amount(attempt, "bytes_per_second") for attempt in good)]
+    peaks = [amount(attempt, "peak_bytes_per_second") for attempt in good if (amount(attempt, "seconds") or 0) >= 2]
+    best = max((peak for peak in peaks if peak is not None), default=None)
+    return best if best is not None and averages[0] is not None and best >= max(each for each in averages if each is not None) else None
 
 
 def _enough(seconds, size, wanted):
@@ -294,7 +294,7 @@ def _tries(result, wanted=None):
     for failure in [entry for attempt in attempts for entry in [*maps(attempt, "retries"), mapping(attempt, "error")] if entry]:
         kind = text(failure, "kind") or "local"
         kinds[kind] = kinds.get(kind, 0) + 1
-        words.setdefault(kind, text(failure, "message") or "")
+        words.setdefault(kind, sentence(failure, "message") or "")
     retries, failed = amount(result, "retries_count"), amount(result, "attempts_failed")
     if attempts:
         # The list says more than the sums, and a sum that contradicts it is no reason to call a test clean.

@@ -14,6 +14,8 @@ from .view import VERDICTS, causes, counts, item_text, status_text, unanswered, 
 SMALL_FLEET = 50
 FINDINGS_LIMIT = 200
 NAMES_LIMIT = 12
+# Letters of what a finding says.
+MESSAGE_LIMIT = 2000
 MARKS = {"pass": "✓", "warn": "▲", "fail": "✗", "unknown": "?", "waived": "◇", "not_applicable": "–"}
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]|://|\bwww\.|[<>&@#]")
@@ -178,7 +180,7 @@ def _host_lines(view, host, found):
             said = view.text("named", name=check.title, said=said or human(finding.get("actual"), check.unit, view.language))
         advice = view.advice(check, finding)
         yield (
-            f"- {MARKS.get(status, '?')} **{status_text(view.language, status)}** {plain(said)}"
+            f"- {MARKS.get(status, '?')} **{status_text(view.language, status)}** {plain(said, MESSAGE_LIMIT)}"
             + (f" *{plain(advice)}*" if advice else "")
             + "\n"
         )

@@ -77,10 +77,13 @@ def _transfer(view, measurement, direction, form):
         limits.append(("average", average, view.text("net_average")))
     if needed:
         text = "net_key_need_" + ("checkpoint" if sized == "checkpoint_bytes" else direction)
-        key.append(("needed", view.text(text, rate=human(needed, _RATES, language))))
+        said = view.text(text, rate=human(needed, _RATES, language))
         # A need far above what was measured would press the rates to the ground: the words tell it then.
         if needed <= 4 * max(values):
+            key.append(("needed", said))
             limits.append(("needed", needed, view.text("net_need")))
+        else:
+            key.append(("none", view.text("net_key_beyond", said=said)))
     key += _told(view, attempts, len(segments))
     key += [("none", words) for words in remarks(view, result) if words]
     title = view.text("net_chart_" + direction)

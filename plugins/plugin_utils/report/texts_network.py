@@ -96,6 +96,7 @@ TEXTS = {
     "net_key_need_checkpoint": ("needed: {rate}, for a checkpoint in the minutes allowed", "需要 {rate}：在允许的分钟数内下载完一个 checkpoint"),
     "net_average": ("average", "平均"),
     "net_need": ("need", "需求"),
+    "net_key_beyond": ("{said} (far above what the chart shows)", "{said}（远高于图中范围）"),
     "net_attempt_failed": (("attempt {which} failed: {words}", "attempts {which} failed: {words}"), "第 {which} 次尝试失败：{words}"),
     "net_attempt_retries": (
         ("attempt {number}: {n} retry after {words}", "attempt {number}: {n} retries after {words}"),
