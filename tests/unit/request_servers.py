@@ -29,11 +29,11 @@ RESET, SILENT, CLOSE = "reset", "silent", "close"
 class Scripted:
     """`answer(number)`: of the number-th request (bytes, or RESET, SILENT, CLOSE, or a function that is given the socket).
 
-    `hangs_up`: closes the connection after each answer without having said so. `seen`: the heads of the requests.
+    `hangs_up`: closes the connection after each answer without having said so. `tls`: a server's context. `seen`: the heads of the requests.
     """
 
-    def __init__(self, answer, hangs_up=False):
-        self._answer, self._hangs_up = answer, hangs_up
+    def __init__(self, answer, hangs_up=False, tls=None):
+        self._answer, self._hangs_up, self._tls = answer, hangs_up, tls
         self._lock = threading.Lock()
         self.seen = []
         self.connections = 0
@@ -43,7 +43,7 @@ class Scripted:
         self._socket.listen(200)
         self._held = []
         self.port = self._socket.getsockname()[1]
-        self.url = "http://127.0.0.1:%d/" % self.port
+        self.url = "%s://127.0.0.1:%d/" % ("https" if tls else "http", self.port)
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -57,8 +57,9 @@ class Scripted:
     def _serve(self, sock):
         with contextlib.suppress(OSError), sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while self._request(sock):
-                pass
+            with self._tls.wrap_socket(sock, server_side=True) if self._tls else sock as used:
+                while self._request(used):
+                    pass
 
     def _request(self, sock):
         data = b""

@@ -10,6 +10,7 @@ import struct
 import time
 
 import pytest
+import transfer_servers
 from request_servers import CLOSE, OK, RESET, SHORT, load, noted, piece, scripted, status, step, stream
 
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import request_worker
@@ -79,6 +80,34 @@ def test_what_is_sent_again_counts_against_the_bytes(monkeypatch):
     with scripted(lambda _number: hangs_up) as server:
         found = step(server.url, method="POST", payload_bytes=100000, bytes=600000, **SPACED)
     assert found["stopped"] == "bytes" and found["samples"] == 3 and found["resent"] == 2 and len(server.seen) == 3
+
+
+@pytest.fixture
+def tls(tmp_path):
+    """(server's context, options of a test of it)"""
+    pytest.importorskip("cryptography")
+    path, context = transfer_servers.certificate(tmp_path)
+    return context, {"ca_path": path}
+
+
+@pytest.mark.parametrize("size", [0, 5000])
+def test_over_tls_too(monkeypatch, tls, size):
+    context, more = tls
+    with scripted(lambda _number: hangs_up, tls=context) as server:
+        seen = step(server.url, method="POST", payload_bytes=size, **more, **SPACED)
+        monkeypatch.setattr(request_worker.Client, "_has_ended", lambda _client: False)
+        unseen = step(server.url, method="POST", payload_bytes=size, **more, **SPACED)
+    assert seen["errors"] == unseen["errors"] == {} and seen["samples"] == unseen["samples"] == 10 and len(server.seen) == 20
+    assert (seen["reconnects"], seen["resent"]) == (9, 0) and (unseen["reconnects"], unseen["resent"]) == (0, 9)
+
+
+@pytest.mark.parametrize("said", [RESET, CLOSE])
+@pytest.mark.parametrize(("method", "size"), [("GET", 0), ("POST", 300), ("POST", 600000)])
+def test_whatever_ends_a_request_over_tls_is_an_error_once(tls, said, method, size):
+    context, more = tls
+    with scripted(lambda number: said if number % 3 == 2 else OK, tls=context) as server:
+        found = step(server.url, requests=30, method=method, payload_bytes=size, **more)
+    assert found["errors"] == {"reset": 10} and found["samples"] == 20 and len(server.seen) == 30 and found["resent"] == found["reconnects"] == 0
 
 
 def unread(sock):

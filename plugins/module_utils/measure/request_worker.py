@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import errno
 import http.client
 import io
 import re
@@ -198,14 +197,16 @@ class Client(object):
         """Whether the server had closed a kept connection before anything of the request got there: no failure, and whatever the method it
         can be sent again (RFC 9110, 9.2.2), because it was never taken.
 
-        The server's end of the connection (FIN) says what had come until then. A reset doesn't: it may be of a request that was read.
+        The server's end of the connection (FIN) says what had come until then. A reset doesn't: it may be of a request that was read. While
+        sending, TLS doesn't tell them apart.
         """
         if not self._used or self._answer_bytes:
             return False
         left = unacknowledged(self._socket)
         if not self._sent and not left:
             return True
-        return getattr(error, "errno", None) != errno.ECONNRESET and 0 < self._sent <= left
+        has_ended = isinstance(error, http.client.RemoteDisconnected) or (isinstance(error, BrokenPipeError) and self.opened.tls is None)
+        return has_ended and 0 < self._sent <= left
 
     def _has_ended(self):
         """Whether the server has closed the connection; Failure where it has sent something that nothing was asked for."""
@@ -242,6 +243,8 @@ class Client(object):
         """-> the Failure that the answer's status is, null for none; the connection lives on."""
         self._socket.deadline = deadline
         self._send()
+        if self.opened.tls is not None:
+            self._await_answer()
         response = _Response(self._reader, method=self._asked.method)
         try:
             response.begin()
@@ -267,6 +270,17 @@ class Client(object):
                 count = self._socket.send(view[:SEND_BYTES])
                 self._sent += count
                 view = view[count:]
+
+    def _await_answer(self):
+        """Waits until something has come, past TLS, which takes a reset for the connection's end."""
+        sock = self._socket.sock
+        if sock.pending():
+            return
+        sock.settimeout(max(0.001, self._socket.deadline - time.monotonic()))
+        try:
+            socket.socket.recv(sock, 1, socket.MSG_PEEK)
+        except socket.timeout:
+            raise self._socket.expired()
 
     def _take(self, response):
         """Reads the answer. -> as _once()."""
