@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from . import messages, numbers
+from . import complaints, messages, numbers
 
 # (metric or "", name of the evidence) -> (English, Chinese, unit). {v} is the value, {gpu} the GPU before the name.
 # A text that begins with ~ goes on with the sentence before it. None: said already by the figure itself.
@@ -255,6 +255,9 @@ def _shown(value, unit, language):
         return numbers.format_duration(value, language)
     if unit == "number" and numbers.is_whole(value):
         return format(value, ",")
+    if isinstance(value, str):
+        # What a module of ours said of a failure.
+        value = complaints.say(value, language)
     return " ".join(numbers.format_value(value, unit, language).split())
 
 
