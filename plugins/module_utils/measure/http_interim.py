@@ -1,6 +1,7 @@
 # Copyright (c) 2026 The trainops.gpu_audit authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Interim answers (RFC 9110, 15.2), of which any number may come before the one that counts: they are passed over, whoever asked for them."""
+"""Answers, read more strictly than http.client does; interim ones (RFC 9110, 15.2), of which any number may come before the one that counts,
+are passed over, whoever asked for them."""
 
 from __future__ import annotations
 
@@ -15,10 +16,48 @@ MOST_INTERIM = 1000
 _HEAD = re.compile(br"HTTP/1\.[0-9] 1(?!01)[0-9][0-9](?=[ \r\n])")
 _HEAD_LENGTH = len(b"HTTP/1.1 100 ")
 _END = re.compile(br"\r?\n\r?\n")
+MOST_LINE_BYTES = 65536
+
+
+class _Lines(object):
+    """Lends the lines of a file. `cut`: whether the last one ended before its end."""
+
+    def __init__(self, file):
+        self.file, self.cut = file, False
+
+    def readline(self, *size):
+        line = self.file.readline(*size)
+        self.cut = not line.endswith(b"\n")
+        return line
+
+    def close(self):
+        self.file.close()
 
 
 class Response(http.client.HTTPResponse):
-    """One that passes over all interim answers: http.client knows 100 only, and takes the others for the answer itself."""
+    """One that passes over all interim answers: http.client knows 100 only, and takes the others for the answer itself. A head must be whole,
+    where http.client takes the connection's end for its own, and the size of a chunk a number, where it takes -5 and 0x5."""
+
+    def begin(self):
+        if self.headers is not None:
+            return
+        lines = self.fp = _Lines(self.fp)
+        try:
+            super(Response, self).begin()
+        finally:
+            self.fp = lines.file if self.fp is lines else self.fp
+        if lines.cut:
+            raise http.client.IncompleteRead(b"")
+
+    def _read_next_chunk_size(self):
+        line = self.fp.readline(MOST_LINE_BYTES)
+        if not line.endswith(b"\n") and len(line) < MOST_LINE_BYTES:
+            # The connection has ended: http.client makes IncompleteRead of it.
+            raise ValueError
+        size = line.partition(b";")[0].strip()
+        if not re.match(br"[0-9A-Fa-f]{1,16}\Z", size):
+            raise Failure("protocol", "the chunks of the answer are no proper HTTP")
+        return int(size, 16)
 
     def _read_status(self):
         for _number in range(MOST_INTERIM + 1):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import http.client
 import io
-import re
 import select
 import socket
 import ssl
@@ -21,7 +20,6 @@ MAX_ANSWER_BYTES = 64 << 20
 BUFFER_BYTES = 64 << 10
 # What one call sends at most: how much of a request was sent is known that closely, should the connection end in it.
 SEND_BYTES = 256 << 10
-MAX_CHUNK_LINE = 65536
 # What a request can raise; anything else is a fault of ours.
 ERRORS = (Failure, OSError, http.client.HTTPException, ssl.SSLError)
 
@@ -83,17 +81,7 @@ class _Wire(io.RawIOBase):
 
 
 class _Reader(io.BufferedReader):
-    """Of one connection, for all its answers: bytes that came behind one of them aren't lost with it. http.client closes what it reads.
-
-    cut: whether the last line ended before its end.
-    """
-
-    cut = False
-
-    def readline(self, *size):
-        line = super(_Reader, self).readline(*size)
-        self.cut = not line.endswith(b"\n")
-        return line
+    """Of one connection, for all its answers: bytes that came behind one of them aren't lost with it. http.client closes what it reads."""
 
     def close(self):
         pass
@@ -109,20 +97,6 @@ class _Reader(io.BufferedReader):
             return bool(self.peek(1))
         finally:
             self.raw.dry = False
-
-
-class _Response(http_interim.Response):
-    """One that takes no chunk for one whose size is -5 or 0x5, as http.client does."""
-
-    def _read_next_chunk_size(self):
-        line = self.fp.readline(MAX_CHUNK_LINE)
-        if not line.endswith(b"\n") and len(line) < MAX_CHUNK_LINE:
-            # http.client makes IncompleteRead of it.
-            raise ValueError
-        size = line.partition(b";")[0].strip()
-        if not re.match(br"[0-9A-Fa-f]{1,16}\Z", size):
-            raise Failure("protocol", "the chunks of the answer are no proper HTTP")
-        return int(size, 16)
 
 
 class Client(object):
@@ -245,12 +219,9 @@ class Client(object):
         self._send()
         if self.opened.tls is not None:
             self._await_answer()
-        response = _Response(self._reader, method=self._asked.method)
+        response = http_interim.Response(self._reader, method=self._asked.method)
         try:
             response.begin()
-            if self._reader.cut:
-                # http.client takes the end of the connection for that of the head.
-                raise http.client.IncompleteRead(b"")
             refused = self._take(response)
         finally:
             # What the connection is kept for is decided here; http.client only lends its reader.
