@@ -156,10 +156,8 @@ TABLE = (
     ("not enough memory", "内存不足"),
     ("the server gave another range than the one that was asked for", "服务器返回的范围与请求的不符"),
     ("no time left to try again", "已没有时间重试"),
-    (
-        "{error*}, and the time was over before another try got further",
-        "{error}；重试尚未超过上次的进度，时限已到",
-    ),
+    ("{error*}, and the time was over before another try got further", "{error}；重试尚未超过上次的进度，时限已到"),
+    ("{error}, and the time was over before another try got further", "{error}；重试尚未超过上次的进度，时限已到"),
     ("what was read back isn't what was uploaded", "读回的内容与上传的不一致"),
     ("the checksum ({algorithm}) of {what*} isn't the one expected ({source*})", "{what}的校验和（{algorithm}）与预期不符（{source}）"),
     ("the checksum ({algorithm}) of {what*} isn't the one expected ({source})", "{what}的校验和（{algorithm}）与预期不符（{source}）"),

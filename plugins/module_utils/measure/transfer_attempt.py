@@ -19,6 +19,8 @@ LONGEST_PAUSE_SECONDS = 60
 # What goes away by itself. Certificates, wrong bytes, a server that speaks no HTTP don't; of a 4xx only those that ask for patience.
 _RETRIED = ("refused", "timeout", "reset", "dns", "unreachable", "http_5xx", "short_body", "stalled", "proxy")
 _PATIENCE = (408, 425, 429)
+# How many times as many bytes as a failed try one has to move that is cut by the attempt's time: what buffers took isn't the same twice.
+_FURTHER = 1.1
 _TAKES_NO_MD5 = "the server says no checksum of it"
 
 
@@ -37,18 +39,18 @@ class Attempts(object):
         self.taken, self.opened = [], None
         self._clock, self._sleep = clock, sleep
         self._verified, self._waited, self._digests, self._linked = [], 0.0, {}, None
-        # For how many seconds a failed try of this attempt moved data.
-        self._failed_after = 0.0
+        # The most bytes that a failed try of this attempt moved.
+        self._failed_at = 0
 
     def take(self):
         """One attempt; transfer_place.Refused."""
         deadline, retries, error, tried = self._clock() + self.timeout_seconds, [], None, None
-        self._failed_after = 0.0
+        self._failed_at = 0
         while True:
             try:
                 tried = self._try(deadline)
-                if tried.limited == "seconds" and tried.moved.seconds() <= self._failed_after:
-                    # It was cut before it came to where the other failed: that one's reason stands.
+                if tried.limited == "seconds" and tried.moved.total < _FURTHER * self._failed_at:
+                    # It hardly came to where the other failed: that one's reason stands.
                     raise Failure(error["kind"], "%s, and the time was over before another try got further" % error["message"])
                 self._check(tried)
                 error = None
@@ -88,8 +90,7 @@ class Attempts(object):
                 parts = place.moved_on(parts, other, deadline - self._clock())
                 continue
             except Failure as failure:
-                if tried.moved.total:
-                    self._failed_after = max(self._failed_after, tried.moved.seconds())
+                self._failed_at = max(self._failed_at, tried.moved.total)
                 place.refused(parts, failure, tried.moved.total, tried.opened is not None)
                 raise
             if not tried.moved.total:
