@@ -46,8 +46,8 @@ options:
     type: int
   timeout_seconds:
     description:
-      - Seconds of one attempt with all its retries. A transfer that moves data when they are over counts as it is
-        (RV(measurement.limited_by) is then C(seconds)); one that moved none failed.
+      - Seconds of one attempt with all its retries. A transfer that moves data when they are over counts as it is, its pauses included
+        (RV(measurement.limited_by) is then C(seconds)); one that moved none, or stood still at its end, failed.
     type: int
     default: 300
   stall_seconds:
@@ -114,6 +114,7 @@ options:
     description:
       - Whether an upload may go where the server doesn't say that nothing lies. What lies there is then replaced by the test's bytes, and
         they stay there unless O(delete_urls) are given.
+      - It holds for the object that was given, not for another one that the server redirects an upload to.
       - A presigned O(url) can be asked nothing. With O(read_url) of the same object that is asked instead. Without it, or where it isn't
         answered with C(404), this has to be true, unless the object's name is of the form C(gpu-audit-transfer-) with 12 hex digits and
         C(.bin).
@@ -162,6 +163,8 @@ attributes:
 notes:
   - An upload's bytes don't compress and are counted when the other side's kernel has confirmed them.
   - Redirects are followed, at most five, never from https to http; an upload follows C(307) and C(308) only.
+  - A redirect leads an upload to the test's own name, or to where nothing lies; else it is refused. Of a redirect's URL only scheme, host
+    and port are told.
 """
 
 EXAMPLES = r"""
