@@ -116,6 +116,21 @@ def test_a_range_that_is_another_is_no_figure():
         assert kinds(run(server.url, streams=2)) == [([], "protocol")]
 
 
+@pytest.mark.parametrize("headers", [(), [("Content-Length", "10")], [("Transfer-Encoding", "chunked")]])
+def test_a_range_that_is_cut_short_is_no_whole_one(headers):
+    def short(connection, request):
+        first, last = (int(text) for text in request.headers["range"].partition("=")[2].split("-"))
+        if not first:
+            return servers.ranged(BODY)(connection, request)
+        where = ("Content-Range", "bytes %d-%d/200000" % (first, last))
+        body = b"a\r\nxxxxxxxxxx\r\n0\r\n\r\n" if "chunked" in str(headers) else b"x" * 10
+        return connection.sendall(servers.answer(206, b"", [where, *headers], length=False) + body)
+    with servers.Server(short) as server:
+        result = run(server.url, streams=4, retries=1)
+    assert kinds(result) == [(["short_body"], "short_body")] and result["bytes"] == 0
+    assert "10 bytes of 50000 came" in result["attempts"][0]["error"]["message"]
+
+
 def test_streams_upload_under_names_of_their_own():
     store = {}
     with servers.Server(servers.keeps(store)) as server:

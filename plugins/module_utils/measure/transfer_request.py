@@ -269,7 +269,7 @@ class Try(object):
         digester = Digester(summed)
         length = response.length
         try:
-            count = receive(response, self.moved, digester, most)
+            count = receive(response, self.moved, digester, most, bool(ranged))
             digester.end()
         except Failure as failure:
             if failure.kind != "timeout" or not self.moved.total:

@@ -149,9 +149,10 @@ class Digester(object):
 # ------------------------------------------------------------------ receiving
 
 
-def receive(response, moved, digester, most):
-    """Reads an answer's body, at most `most` bytes of it. -> bytes read; Failure (short_body, stalled, timeout, reset, protocol)."""
-    expected, count = response.length, 0
+def receive(response, moved, digester, most, ranged=False):
+    """Reads an answer's body, at most `most` bytes of it (of a range: no less). -> bytes read; Failure (short_body, stalled, timeout, reset,
+    protocol)."""
+    expected, count = most if ranged else response.length, 0
     while count < most:
         view = digester.room(most - count)
         try:
