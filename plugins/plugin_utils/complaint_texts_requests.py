@@ -112,6 +112,11 @@ TABLE = (
         "the server doesn't say how many tokens some of its answers have: pieces of text are counted, which may hold several tokens each",
         "服务器未说明部分应答包含多少 token：对这些应答改为统计文本片段数，每个片段可能含多个 token",
     ),
+    (
+        "the server's count of tokens can't be right in {count} of its answers (none of a text, or more than were asked for): pieces of text "
+        "are counted, which may hold several tokens each",
+        "服务器对其中 {count} 个应答给出的 token 数不可信（有文本却为 0，或超过请求的上限）：对这些应答改为统计文本片段数，每个片段可能含多个 token",
+    ),
     # --- what goes wrong with a request
     ("it was due for longer than a request may take, with no connection free", "等待空闲连接的时间超过了单个请求的时限"),
     ("the answer ended {bytes} bytes before its end", "应答提前结束，缺少 {bytes} 字节"),

@@ -185,6 +185,28 @@ def test_half_told_is_said():
     assert found["tokens"] == 6 and found["tokens_counted"] == "usage_and_chunks"
 
 
+@pytest.mark.parametrize("count", [0, 999999])
+def test_a_count_of_tokens_that_can_not_be_is_not_taken(count):
+    def said(number):
+        return stream(piece("a"), piece("b"), {"choices": [], "usage": {"completion_tokens": count if number else 128}})
+    with scripted(said) as server:
+        made = streamed(server, requests=3)
+        assert made["steps"][0]["tokens"] == 128 + 2 + 2 and made["steps"][0]["tokens_counted"] == "usage_and_chunks"
+        # A request that sets no limit.
+        free = streamed(server, requests=1, payload={"messages": []})
+    notes = [note for note in made["notes"] if "tokens" in note]
+    assert len(notes) == 1 and "can't be right in 2 of its answers" in notes[0]
+    assert free["steps"][0]["tokens"] == (count or 2)
+
+
+@pytest.mark.parametrize("body, most", [
+    (b'{"max_tokens": 9}', 9), (b'{"max_tokens": 9, "max_completion_tokens": 30, "n": 4}', 120), (b'{"max_tokens": 9, "best_of": 2}', 18),
+    (b'{"max_tokens": null}', None), (b'{"max_tokens": "9"}', None), (b'{}', None), (b'[{"max_tokens": 9}]', None), (b"\xff", None),
+    (b'{"max_tokens": -1}', None), (b'{"max_tokens": 9, "n": "x"}', 9)])
+def test_how_many_tokens_a_request_asks_for(body, most):
+    assert request_stream.most_tokens(body) == most
+
+
 def test_broken_streams_are_errors_and_no_latencies():
     whole = stream(piece("a", "stop"))
     answers = [whole, stream(piece("a"), done=False), whole, stream({"error": {"code": 500}}), whole, status(429), whole,

@@ -379,7 +379,11 @@ def step_notes(made, step):
         notes.append("the client used %d %% of a core, about all that one Python process can: the service may answer more requests, and "
                      "faster"
                      % round(100 * made["client_cpu_fraction"]))
-    if made["tokens_counted"] in ("chunks", "usage_and_chunks"):
+    miscounted, told = (sum(getattr(worker, name) for worker in step.workers) for name in ("miscounted", "tokens_from_usage"))
+    if miscounted:
+        notes.append("the server's count of tokens can't be right in %d of its answers (none of a text, or more than were asked for): pieces "
+                     "of text are counted, which may hold several tokens each" % miscounted)
+    if made["tokens_counted"] in ("chunks", "usage_and_chunks") and miscounted + told < made["samples"]:
         notes.append("the server doesn't say how many tokens %s: pieces of text are counted, which may hold several tokens each"
                      % ("its answers have" if made["tokens_counted"] == "chunks" else "some of its answers have"))
     if latency.too_few(made["requests"], step.concurrency, made["stopped"]):

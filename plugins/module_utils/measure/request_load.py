@@ -176,7 +176,7 @@ class _Worker(object):
         self.latencies = array.array("d")
         self.answered, self.waits = array.array("L"), array.array("d")
         self.first_token, self.gaps, self.rates = array.array("d"), array.array("d"), array.array("d")
-        self.tokens = self.tokens_from_usage = self.received = self.sent = 0
+        self.tokens = self.tokens_from_usage = self.miscounted = self.received = self.sent = 0
         self.errors, self.words = {}, {}
         self.opened = self.ended = None
 
@@ -259,6 +259,7 @@ class _Worker(object):
         self.gaps.extend(answer.gaps)
         self.tokens += count
         self.tokens_from_usage += answer.tokens is not None
+        self.miscounted += answer.miscounted
         self.rates.append(count / max(self.ended - since, 1e-9))
 
 

@@ -88,16 +88,33 @@ class Events(object):
             self._size += len(value) + 1
 
 
+def most_tokens(body):
+    """How many tokens the body of a request lets its answer have, all its choices together; null where it doesn't say.
+
+    >>> most_tokens(b'{"max_tokens": 128, "n": 2}')
+    256
+    """
+    try:
+        asked = read_json(body.decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return None
+    limits, times = ([asked[name] for name in names if _is_count(asked.get(name))] if isinstance(asked, dict) else []
+                     for names in (("max_tokens", "max_completion_tokens"), ("n", "best_of")))
+    return max(limits) * max(times + [1]) if limits else None
+
+
 class Answer(object):
     """One streamed answer: feed it bytes with the moment they came, then end() it.
 
     first, last: moments of its first and last piece of text (null before); chunks: pieces of text; tokens: usage.completion_tokens, null
-    where the server doesn't say; gaps: seconds between pieces; done: [DONE] has come.
+    where the server doesn't say; gaps: seconds between pieces; done: [DONE] has come. `most`: tokens that it may have (null: any number);
+    miscounted: the server said more, or none of a text, and `tokens` is null.
     """
 
-    def __init__(self):
+    def __init__(self, most=None):
         self._events = Events()
-        self.done = self._finished = False
+        self._most = most
+        self.done = self._finished = self.miscounted = False
         self.first = self.last = self.tokens = None
         self.chunks = 0
         self.gaps = array.array("d")
@@ -147,6 +164,8 @@ class Answer(object):
             raise Failure("short_body", "the stream ended without [DONE] or a finish_reason")
         if self.first is None:
             raise Failure("protocol", "the stream has no text")
+        if self.tokens is not None and not 0 < self.tokens <= (self._most or self.tokens):
+            self.tokens, self.miscounted = None, True
 
 
 def _is_count(value):

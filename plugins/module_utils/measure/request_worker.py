@@ -13,7 +13,7 @@ import time
 
 from . import http_connection, http_interim
 from .http_errors import Failure, check_length, of_status
-from .request_stream import Answer
+from .request_stream import Answer, most_tokens
 from .transfer_stream import unacknowledged
 
 MAX_ANSWER_BYTES = 64 << 20
@@ -31,6 +31,8 @@ class Asked(object):
         self.url, self.method, self.body = url, method, body
         self.timeout_seconds, self.streaming, self.keep_alive = timeout_seconds, streaming, keep_alive
         self.headers = headers
+        # Of one answer; null where the request doesn't say.
+        self.most_tokens = most_tokens(body) if streaming else None
         # proxy, ca_path, validate_certs of http_connection.connect().
         self.connecting = connecting
 
@@ -288,7 +290,7 @@ class Client(object):
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             raise Failure("protocol", "the answer is no event stream: does the server stream, at this URL?")
-        answer = Answer()
+        answer = Answer(self._asked.most_tokens)
         try:
             while True:
                 data = response.read1(BUFFER_BYTES)
