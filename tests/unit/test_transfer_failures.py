@@ -145,11 +145,15 @@ def test_two_lengths_are_no_length_unless_they_are_the_same():
         assert kinds(run(server.url)) == [([], None)]
 
 
-def test_a_chunk_of_less_than_nothing_is_the_server_s_fault():
-    def behave(connection, request):
-        connection.sendall(servers.answer(200, b"", [("Transfer-Encoding", "chunked")], length=False) + b"-5\r\nhello\r\n0\r\n\r\n")
-    with servers.Server(behave) as server:
-        assert kinds(run(server.url)) == [([], "protocol")]
+@pytest.mark.parametrize("encoding, body, kind", [
+    ("chunked", b"-5\r\nhello\r\n0\r\n\r\n", "protocol"), ("gzip, chunked", b"5\r\nhello\r\n0\r\n\r\n", "protocol"),
+    ("chunked", b"5\r\nhelloXX5\r\nhello\r\n0\r\n\r\n", "protocol"), ("chunked", b"5\r\nhelloXX0\r\n\r\n", "protocol"),
+    ("chunked", b"5\r\nhello\n0\r\n\r\n", "protocol"), ("chunked", b"5\r\nhello\r", "short_body"),
+    ("Chunked", b"5;a=b\r\nhello\r\n0\r\n\r\n", None)])
+def test_chunks_that_are_none_are_the_server_s_fault(encoding, body, kind):
+    with servers.Server(servers.gives(body, [("Transfer-Encoding", encoding)], length=False)) as server:
+        result = run(server.url, retries=0)
+    assert kinds(result) == [([], kind)] and result["bytes"] == (0 if kind else 5)
 
 
 def floods(start, again, sent):
