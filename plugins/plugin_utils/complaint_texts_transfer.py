@@ -47,6 +47,7 @@ TABLE = (
         "{url} is no URL that can be read safely: write an @, /, ? or # of a name, a password or a path as %40, %2F, %3F, %23",
         "{url} 无法安全解析：用户名、密码中的 @、/、?、#（以及路径中的 @）须写作 %40、%2F、%3F、%23",
     ),
+    ("{url} holds a control character, such as a newline: take it out", "{url} 含有控制字符（例如换行符），请将其去掉"),
     ("{url} is no http or https URL", "{url} 不是 http 或 https URL"),
     ("{url}: letters outside ASCII and spaces must be percent-encoded", "{url}：非 ASCII 字符与空格必须用百分号编码"),
     ("{name} is no name of a header", "{name} 不是有效的请求头名称"),

@@ -13,6 +13,8 @@ import hmac
 import re
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from ..module_utils.measure.http_errors import CONTROLS
+
 LONGEST_SECONDS = 7 * 86400
 ADDRESSINGS = ("path", "virtual")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -46,6 +48,8 @@ def object_url(url, region, endpoint=None, addressing=None):
 
 def _split(option, url):
     """The parts of an option's URL; ValueError that names the option where it has no parts, or no port that is one."""
+    if CONTROLS.search(url):
+        raise ValueError("%s holds a control character, such as a newline: take it out" % option)
     try:
         parts = urlsplit(url)
         good = parts.port != 0

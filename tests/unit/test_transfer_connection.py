@@ -18,7 +18,8 @@ import time
 import pytest
 import transfer_servers as servers
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, http_errors, link_netlink, transfer, transfer_request
-from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
+from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, presign
+from request_servers import load
 
 BODY = b"b" * 100000
 GOOD = servers.gives(BODY)
@@ -86,6 +87,36 @@ def test_what_is_no_url_is_said_without_its_secret(url):
     with pytest.raises(ValueError) as caught:
         transfer.plan({"url": url, "direction": "download"})
     assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://h/a\nb?sig=s3cr3t", "http://h/x\n", "\thttp://h/x", "http://u:s3cr3t\x1b[31m@h/", "http://h\x7f/?s3cr3t"])
+def test_a_url_with_control_characters_is_not_asked_without_them(url):
+    with pytest.raises(ValueError, match="^url: http://h?[^\x00-\x1f\x7f]* holds a control character, such as a newline: take it out$") as caught:
+        transfer.plan({"url": url, "direction": "download"})
+    assert "s3cr3t" not in str(caught.value)
+    with pytest.raises(ValueError, match="^url holds a control character"):
+        presign.object_url(url, "eu-central-1")
+
+
+@pytest.mark.parametrize("url, host", [
+    ("http://[fe80::1%25lo]:80/", "fe80::1%lo"), ("http://[fe80::1%lo]/", "fe80::1%lo"),
+    ("http://[fe80::1%25]/", "fe80::1%25"), ("http://[::1]/", "::1"), ("http://a%25b/", "a%25b")])
+def test_the_zone_of_an_address_is_read_in_both_spellings(url, host):
+    assert http_connection.target(url).host == host
+
+
+@pytest.mark.parametrize("zone", ["", "%251", "%1"])
+def test_a_server_is_not_told_the_zone_of_its_address(zone):
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this host has no IPv6")
+    with servers.Server(GOOD, address="::1") as server:
+        url = server.url.replace("]", zone + "]")
+        assert error(run(url)) is None
+        load(url, requests=1)
+    assert [request.headers["host"] for request in server.requests] == ["[::1]:%d" % server.port] * 2
 
 
 @pytest.mark.parametrize("proxy", ["http://u:s3cr3t#more@h:3128", "u:s3cr3t/more@h:3128", "http://u:4711/s3cr3t@h:3128", "http://u:p?s3cr3t@h"])

@@ -24,14 +24,14 @@ class Server:
     def __init__(self, *behaviours, context=None, receive_buffer=None, address="127.0.0.1"):
         self.behaviours, self.context = list(behaviours), context
         self.requests, self.bodies, self.errors = [], [], []
-        self._listener = socket.socket()
+        self._listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         if receive_buffer:
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._listener.bind((address, 0))
         self._listener.listen(64)
         self.port = self._listener.getsockname()[1]
         self.scheme = "https" if context else "http"
-        self.url = "%s://%s:%d/" % (self.scheme, address, self.port)
+        self.url = "%s://%s:%d/" % (self.scheme, "[%s]" % address if ":" in address else address, self.port)
         self._lock, self._ended = threading.Lock(), threading.Event()
 
     def __enter__(self):

@@ -29,7 +29,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment
 
 from . import http_interim, link_netlink
-from .http_errors import Failure, as_failure, endpoint, start_thread, unclear, unclear_parts
+from .http_errors import CONTROLS, Failure, as_failure, endpoint, start_thread, unclear, unclear_parts
 from .http_socket import Reader, TimedSocket
 
 Opened = collections.namedtuple("Opened", "connection socket path headers connect_seconds tls_seconds tls address source proxy endpoint")
@@ -47,6 +47,8 @@ Target = collections.namedtuple("Target", "scheme host port path userinfo")
 
 def target(url):
     """The parts of an http or https URL; ValueError (without the URL's secrets) for anything else."""
+    if CONTROLS.search(str(url)):
+        raise ValueError("%s holds a control character, such as a newline: take it out" % CONTROLS.sub("", endpoint(url)))
     if unclear(url):
         raise ValueError("%s is no URL that can be read safely: write an @, /, ? or # of a name, a password or a path "
                          "as %%40, %%2F, %%3F, %%23" % endpoint(url))
@@ -60,7 +62,9 @@ def target(url):
     path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
     if any(ord(letter) <= 32 or ord(letter) >= 127 for letter in path + parts.netloc):
         raise ValueError("%s: letters outside ASCII and spaces must be percent-encoded" % endpoint(url))
-    return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path, _userinfo(parts))
+    # The zone of a link-local address is written %25 and its name (RFC 6874), by some as the system does, with a bare %.
+    host = re.sub("%25(?=.)", "%", parts.hostname) if ":" in parts.hostname else parts.hostname
+    return Target(parts.scheme, host, port or (443 if parts.scheme == "https" else 80), path, _userinfo(parts))
 
 
 def check_url(option, url):
@@ -122,7 +126,8 @@ def choose_proxy(aim, proxy):
 
 
 def _bare(host):
-    return "[%s]" % host if ":" in host else host
+    """A host as its server knows it: the zone of an address is this host's own (RFC 6874, 4)."""
+    return "[%s]" % host.partition("%")[0] if ":" in host else host
 
 
 # ------------------------------------------------------------------ connecting
@@ -224,7 +229,7 @@ def _handshake(timed, aim, context):
     """TLS over the socket. Its own limit is per wait; a handshake has few of them."""
     timed.arm()
     try:
-        return context.wrap_socket(timed.sock, server_hostname=aim.host)
+        return context.wrap_socket(timed.sock, server_hostname=aim.host.partition("%")[0])
     except socket.timeout:
         raise Failure("timeout", "no TLS handshake in time")
     except OSError as error:
@@ -293,8 +298,9 @@ def connect(url, timeout_seconds, proxy="environment", ca_path=None, validate_ce
             raise as_failure(error)
         raise
     kind = http.client.HTTPSConnection if context is not None else http.client.HTTPConnection
-    # The port decides what http.client puts into Host; it never connects by itself.
-    connection = kind(aim.host, aim.port, context=context) if context is not None else kind(aim.host, aim.port)
+    # Name and port decide what http.client puts into Host; it never connects by itself.
+    name = aim.host.partition("%")[0]
+    connection = kind(name, aim.port, context=context) if context is not None else kind(name, aim.port)
     connection.auto_open = 0
     connection.response_class = http_interim.Response
     connection.sock = timed

@@ -25,6 +25,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 # A host (IPv6 in brackets) and a port, either may be empty.
 _HOST = re.compile(r"(?:\[[^\]]*\]?|[^:\[\]]*)(?::[0-9]*)?\Z")
 HIDDEN = "***"
+# urlsplit() takes some of them out without a word.
+CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Failure(Exception):

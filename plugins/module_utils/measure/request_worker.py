@@ -39,7 +39,7 @@ class Asked(object):
     def message(self, opened):
         """The bytes of one request on a connection."""
         aim = http_connection.target(self.url)
-        host = "[%s]" % aim.host if ":" in aim.host else aim.host
+        host = "[%s]" % aim.host.partition("%")[0] if ":" in aim.host else aim.host
         if aim.port != (443 if aim.scheme == "https" else 80):
             host += ":%d" % aim.port
         headers = {"Host": host, "User-Agent": "trainops.gpu_audit", "Accept-Encoding": "identity",
