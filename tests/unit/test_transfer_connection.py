@@ -17,7 +17,14 @@ import time
 
 import pytest
 import transfer_servers as servers
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import http_connection, http_errors, link_netlink, transfer, transfer_request
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import (
+    http_connection,
+    http_errors,
+    link_netlink,
+    peer_stream,
+    transfer,
+    transfer_request,
+)
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints, presign
 from request_servers import load
 
@@ -157,6 +164,39 @@ def test_headers_that_http_can_not_carry_are_refused(headers):
 def tls(tmp_path):
     pytest.importorskip("cryptography")
     return servers.certificate(tmp_path)
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """The kernel takes less at once than TLS makes of it."""
+    real = http_connection._dial
+
+    def dial(*arguments):
+        sock = real(*arguments)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return sock
+    monkeypatch.setattr(http_connection, "_dial", dial)
+
+
+@pytest.mark.parametrize("status, kind", [(507, "http_5xx"), (413, "http_4xx")])
+def test_a_refusal_that_comes_while_tls_takes_no_more_is_seen(tls, status, kind, narrow):
+    path, context = tls
+
+    def refuses_late(connection, request):
+        time.sleep(0.3)
+        connection.sendall(servers.answer(status))
+        connection.ended.wait(5)
+    with servers.Server(refuses_late, context=context, receive_buffer=4096) as server:
+        result = run(server.url + "x", direction="upload", overwrite=True, bytes=20000000, ca_path=path)
+    assert error(result)["kind"] == kind and str(status) in error(result)["message"]
+
+
+def test_an_upload_over_tls_arrives_as_it_is(tls, narrow):
+    path, context = tls
+    with servers.Server(servers.takes(bytes_per_second=20000000), context=context, receive_buffer=4096) as server:
+        result = run(server.url + "x", direction="upload", overwrite=True, bytes=9000001, ca_path=path, timeout_seconds=20)
+    assert error(result) is None and result["bytes"] == 9000001
+    assert server.bodies[0] == (9000001, peer_stream.Stream().digest(9000001))
 
 
 def test_a_certificate_of_one_s_own_with_ca_path(tls):

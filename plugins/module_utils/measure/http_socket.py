@@ -89,6 +89,18 @@ class TimedSocket(object):
         except socket.timeout:
             raise self.expired()
 
+    def send_now(self, data):
+        """Sends what the kernel takes and waits for nothing. -> bytes; after 0 of them TLS has to be given the same again."""
+        self.arm()
+        self.sock.settimeout(0)
+        try:
+            return self.sock.send(data)
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            return 0
+        except ssl.SSLWantReadError:
+            # TLS has something to settle first.
+            return self.send(data)
+
     def sendall(self, data):
         view = memoryview(data).cast("B")
         while view:

@@ -256,7 +256,7 @@ class Sender(object):
                 return True
             at = self.sent % size
             self.leaving_at = time.monotonic()
-            self.sent += self.timed.send(self.data[at:min(at + _SEND_BYTES[self.encrypted], size, at + self.total - self.sent)])
+            self.sent += self.timed.send_now(self.data[at:min(at + _SEND_BYTES[self.encrypted], size, at + self.total - self.sent)])
             self.count()
         return False
 
