@@ -32,6 +32,10 @@ BODY = b"b" * 100000
 GOOD = servers.gives(BODY)
 
 
+# What Pythons before 3.10 say of OpenSSL 3.
+UNEXPECTED = ssl.SSLError(1, "x")
+UNEXPECTED.reason = "UNEXPECTED_EOF_WHILE_READING"
+
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
 
@@ -72,7 +76,7 @@ def test_a_url_whose_password_ends_nobody_knows_where_is_refused(url):
     (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "refused"), (ConnectionResetError(errno.ECONNRESET, "x"), "reset"),
     (BrokenPipeError(errno.EPIPE, "x"), "reset"), (socket.timeout("timed out"), "timeout"), (OSError(errno.ETIMEDOUT, "x"), "timeout"),
     (socket.gaierror(-2, "x"), "dns"), (OSError(errno.EHOSTUNREACH, "x"), "unreachable"), (OSError(errno.ENETUNREACH, "x"), "unreachable"),
-    (ssl.SSLError(1, "x"), "tls"), (ssl.SSLEOFError(8, "x"), "reset"), (http.client.RemoteDisconnected("x"), "reset"),
+    (ssl.SSLError(1, "x"), "tls"), (ssl.SSLEOFError(8, "x"), "reset"), (UNEXPECTED, "reset"), (http.client.RemoteDisconnected("x"), "reset"),
     (http.client.IncompleteRead(b""), "short_body"), (http.client.BadStatusLine("x"), "protocol"), (http.client.LineTooLong("x"), "protocol"),
     (OSError(errno.EMFILE, "x"), "local"), (MemoryError(), "local"), (http_errors.Failure("stalled", "x"), "stalled")])
 def test_every_failure_has_its_kind(raised, kind):
@@ -189,6 +193,38 @@ def test_a_refusal_that_comes_while_tls_takes_no_more_is_seen(tls, status, kind,
     with servers.Server(refuses_late, context=context, receive_buffer=4096) as server:
         result = run(server.url + "x", direction="upload", overwrite=True, bytes=20000000, ca_path=path)
     assert error(result)["kind"] == kind and str(status) in error(result)["message"]
+
+
+@pytest.mark.parametrize("head, end, kind", [
+    ([], False, "short_body"), ([], True, None), ([("Content-Length", "100000")], False, None), ([("Transfer-Encoding", "chunked")], False, None),
+    ([("Content-Length", "100001")], False, "short_body")])
+def test_a_body_without_a_length_that_tls_does_not_end_is_cut(tls, head, end, kind):
+    path, context = tls
+    body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY) if "chunked" in str(head) else BODY
+
+    def cuts(connection, request):
+        connection.sendall(servers.answer(200, b"", head, length=False) + body)
+        if end:
+            connection.connection.unwrap()
+        # What wrap_socket() made of it is closed without a word of TLS.
+        connection.connection.close()
+    with servers.Server(cuts, context=context) as server:
+        result = run(server.url, ca_path=path, retries=0)
+        assert (error(result) or {"kind": None})["kind"] == kind and result["bytes"] == (0 if kind else 100000)
+        step, = load(server.url, ca_path=path, requests=2)["steps"]
+        assert step["errors"] == ({kind: 2} if kind else {})
+
+
+def test_an_upload_whose_answer_tls_does_not_end_is_through(tls):
+    path, context = tls
+
+    def takes(connection, request):
+        servers.read_body(connection, request)
+        connection.sendall(b"HTTP/1.1 201 Word\r\n\r\nthanks")
+        connection.connection.close()
+    with servers.Server(takes, context=context) as server:
+        result = run(server.url + "x", direction="upload", overwrite=True, bytes=100000, ca_path=path)
+    assert error(result) is None and result["bytes"] == 100000
 
 
 def test_an_upload_over_tls_arrives_as_it_is(tls, narrow):

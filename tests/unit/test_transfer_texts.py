@@ -13,6 +13,7 @@ from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complain
 
 PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
 FILES = [*sorted(PLUGINS.glob("module_utils/measure/transfer*.py")), PLUGINS / "module_utils/measure/http_connection.py",
+         PLUGINS / "module_utils/measure/http_socket.py",
          PLUGINS / "module_utils/measure/http_errors.py", PLUGINS / "plugin_utils/presign.py", PLUGINS / "action/transfer_benchmark.py"]
 # The words of a Failure, an error, a note, a return of words(): sentences of three words and more.
 _SENTENCE = re.compile(r"[a-zA-Z%][^\n]* [^\n]* [^\n]*")

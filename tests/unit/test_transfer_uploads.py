@@ -11,7 +11,7 @@ import time
 import pytest
 import transfer_servers as servers
 from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer, transfer_attempt, transfer_stream
-from transfer_runs import counted, kinds, run
+from transfer_runs import BODY, counted, kinds, run
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
@@ -33,6 +33,13 @@ def test_what_is_read_back_and_is_wrong_is_a_wrong_checksum():
     with servers.Server(servers.keeps({}, bad=True)) as server:
         result = run(server.url, "upload")
     assert kinds(result) == [([], "checksum")] and result["checksum"]["verified"] is False
+
+
+def test_what_is_not_read_back_whole_says_nothing():
+    with servers.Server(servers.refuses(404), servers.takes(), servers.cuts(BODY, 50000), servers.refuses(404)) as server:
+        result = run(server.url + "x", "upload")
+    assert counted(result) == (1, 0, 0) and result["checksum"]["verified"] is None
+    assert "couldn't be read back (the answer ended 150000 bytes before its end)" in result["checksum"]["how"]
 
 
 def test_too_much_to_be_read_back(monkeypatch):

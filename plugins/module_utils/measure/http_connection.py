@@ -229,7 +229,7 @@ def _handshake(timed, aim, context):
     """TLS over the socket. Its own limit is per wait; a handshake has few of them."""
     timed.arm()
     try:
-        return context.wrap_socket(timed.sock, server_hostname=aim.host.partition("%")[0])
+        return context.wrap_socket(timed.sock, server_hostname=aim.host.partition("%")[0], suppress_ragged_eofs=False)
     except socket.timeout:
         raise Failure("timeout", "no TLS handshake in time")
     except OSError as error:

@@ -88,6 +88,11 @@ def unclear_parts(url):
     return [before, before.partition(":")[2]] + re.split("[/?#:@]", before)
 
 
+def is_cut(error):
+    """Whether a connection ended without the end of TLS (close_notify). Older Pythons have no class for what OpenSSL 3 says of it."""
+    return isinstance(error, ssl.SSLEOFError) or getattr(error, "reason", None) == "UNEXPECTED_EOF_WHILE_READING"
+
+
 def classify(error):
     """The kind of KINDS of an exception of socket, ssl, http.client or of ours."""
     if isinstance(error, Failure):
@@ -101,7 +106,7 @@ def classify(error):
     # Older Pythons raise socket.timeout, which isn't TimeoutError there.
     if isinstance(error, (socket.timeout, TimeoutError)):
         return "timeout"
-    if isinstance(error, ssl.SSLEOFError):
+    if is_cut(error):
         return "reset"
     if isinstance(error, ssl.SSLError):
         return "tls"

@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 
-from .http_errors import Failure
+from .http_errors import Failure, is_cut
 
 # What the head of an answer may take, and what goes around its body.
 HEAD_BYTES = 1 << 20
@@ -26,6 +26,8 @@ class TimedSocket(object):
         self.received, self.most = 0, None
         # Those of them that arrived() took and nobody has read.
         self.early = b""
+        # Whether the connection ended without the end of TLS: what counts for an answer's end may be none.
+        self.cut = False
         self._readers = 0
         self._closed = False
 
@@ -55,6 +57,10 @@ class TimedSocket(object):
             count = self.sock.recv_into(buffer)
         except socket.timeout:
             raise self.expired()
+        except ssl.SSLError as error:
+            if not is_cut(error):
+                raise
+            self.cut, count = True, 0
         self._count(count)
         return count
 
@@ -67,9 +73,10 @@ class TimedSocket(object):
             except (BlockingIOError, ssl.SSLWantReadError):
                 # Of TLS what came may be its own: a ticket, a part of a record.
                 return False
-            except OSError:
+            except OSError as error:
+                self.cut = is_cut(error)
                 # What came before a reset counts.
-                if not self.early:
+                if not self.early and not self.cut:
                     raise
                 return True
             if not data:
@@ -81,6 +88,14 @@ class TimedSocket(object):
         self.received += count
         if self.most is not None and self.received > self.most:
             raise Failure("protocol", "the server sends more around its answer than belongs to it")
+
+    def check_end(self, response):
+        """Failure "short_body" where an answer that was read to its end is not whole: http.client tells that for read() only, and doesn't
+        know that without a length nothing but TLS says where the end is (RFC 9112, 9.8)."""
+        if response.length:
+            raise Failure("short_body", "the answer ended %d bytes before its end" % response.length)
+        if response.length is None and self.cut:
+            raise Failure("short_body", "the connection was closed without the end of TLS: of an answer that says no length some may be missing")
 
     def send(self, data):
         self.arm()

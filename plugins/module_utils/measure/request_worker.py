@@ -284,7 +284,7 @@ class Client(object):
             if not count:
                 break
             self.received += count
-        _whole(response)
+        self._socket.check_end(response)
 
     def _stream(self, response):
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
@@ -298,16 +298,10 @@ class Client(object):
                     break
                 self.received += len(data)
                 answer.feed(data, time.monotonic())
-            _whole(response)
+            self._socket.check_end(response)
         except ERRORS:
             # After [DONE] nothing is missing, however the connection ends.
             if not answer.done:
                 raise
         answer.end(time.monotonic())
         self.answer = answer
-
-
-def _whole(response):
-    """Failure where fewer bytes came than the head said; http.client tells it only for read()."""
-    if response.length:
-        raise Failure("short_body", "the answer ended %d bytes before its end" % response.length)

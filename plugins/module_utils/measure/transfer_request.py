@@ -163,6 +163,8 @@ def small(method, aim, settings, seconds, headers=None, most=0, follows=None):
             if response.status not in (200, 202, 204, 206):
                 raise _refusal(response, aim, method)
             body = response.read(most) if most else b""
+            if len(body) < most:
+                opened.socket.check_end(response)
             return Answer(response.status, response.headers, body, aim)
         except Redirected as other:
             if follows is not None and not follows(other.aim):
@@ -270,6 +272,8 @@ class Try(object):
         length = response.length
         try:
             count = receive(response, self.moved, digester, most, bool(ranged))
+            if length is None:
+                opened.socket.check_end(response)
             digester.end()
         except Failure as failure:
             if failure.kind != "timeout" or not self.moved.total:
