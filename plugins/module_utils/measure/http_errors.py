@@ -89,8 +89,8 @@ def unclear_parts(url):
 
 
 def is_cut(error):
-    """Whether a connection ended without the end of TLS (close_notify). Older Pythons have no class for what OpenSSL 3 says of it."""
-    return isinstance(error, ssl.SSLEOFError) or getattr(error, "reason", None) == "UNEXPECTED_EOF_WHILE_READING"
+    """Whether a connection ended without the end of TLS (close_notify). Pythons before 3.10 have no class for what OpenSSL 3 says of it."""
+    return isinstance(error, ssl.SSLEOFError) or isinstance(error, ssl.SSLError) and "unexpected eof" in str(error)
 
 
 def classify(error):

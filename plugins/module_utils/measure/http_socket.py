@@ -52,6 +52,8 @@ class TimedSocket(object):
             count = min(len(buffer), len(self.early))
             buffer[:count], self.early = self.early[:count], self.early[count:]
             return count
+        if self.cut:
+            return 0
         self.arm()
         try:
             count = self.sock.recv_into(buffer)
