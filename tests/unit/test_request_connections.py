@@ -175,6 +175,7 @@ CHUNKED = b"Transfer-Encoding: chunked"
     (answer(CHUNKED, b"-5\r\nok\r\n0\r\n\r\n"), "the chunks of the answer are no proper HTTP"),
     (answer(CHUNKED, b"0x2\r\nok\r\n0\r\n\r\n"), "the chunks of the answer are no proper HTTP"),
     (answer(CHUNKED, b"what\r\nok\r\n0\r\n\r\n"), "the chunks of the answer are no proper HTTP"),
+    (answer(CHUNKED, b"2\r\nokXX0\r\n\r\n"), "the chunks of the answer are no proper HTTP"),
     (answer(CHUNKED, b"f" * 70000), "the chunks of the answer are no proper HTTP"),
 ])
 @pytest.mark.parametrize("streaming", ["none", "openai"])

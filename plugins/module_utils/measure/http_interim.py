@@ -36,7 +36,8 @@ class _Lines(object):
 
 class Response(http.client.HTTPResponse):
     """One that passes over all interim answers: http.client knows 100 only, and takes the others for the answer itself. A head must be whole,
-    where http.client takes the connection's end for its own, and the size of a chunk a number, where it takes -5 and 0x5."""
+    where http.client takes the connection's end for its own, the size of a chunk a number, where it takes -5 and 0x5, and the end of one its
+    end, where it takes any two bytes."""
 
     def begin(self):
         if self.headers is not None:
@@ -48,6 +49,14 @@ class Response(http.client.HTTPResponse):
             self.fp = lines.file if self.fp is lines else self.fp
         if lines.cut:
             raise http.client.IncompleteRead(b"")
+
+    def _get_chunk_left(self):
+        if self.chunk_left == 0:
+            # http.client throws two bytes away, whatever they are.
+            if self._safe_read(2) != b"\r\n":
+                raise Failure("protocol", "the chunks of the answer are no proper HTTP")
+            self.chunk_left = None
+        return super(Response, self)._get_chunk_left()
 
     def _read_next_chunk_size(self):
         line = self.fp.readline(MOST_LINE_BYTES)

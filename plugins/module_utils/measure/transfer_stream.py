@@ -179,11 +179,6 @@ def _some(response, view):
     if response.fp is None:
         return 0
     if response.chunked:
-        if response.chunk_left == 0:
-            # http.client throws two bytes away, whatever they are.
-            if response._safe_read(2) != b"\r\n":
-                raise Failure("protocol", "the chunks of the answer are no proper HTTP")
-            response.chunk_left = None
         data = response.read1(len(view))
         if (response.chunk_left or 0) < 0:
             raise Failure("protocol", "the chunks of the answer are no proper HTTP")
