@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import time
+import types
 
 import pytest
 import transfer_servers as servers
-from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer_stream
+from ansible_collections.trainops.gpu_audit.plugins.module_utils.measure import transfer_attempt, transfer_stream
 from ansible_collections.trainops.gpu_audit.plugins.plugin_utils import complaints
 from transfer_runs import counted, kinds, run
 
@@ -90,3 +91,12 @@ def test_time_that_passes_without_a_byte_is_known(monkeypatch):
         moved.add(count)
     now[0] = 104.0
     assert moved.end() == 2.0 and moved.seconds() == 4.0 and moved.series() == [0, 7, 0, 0]
+
+
+@pytest.mark.parametrize(("waited", "told"), [(0.04, False), (0.3, True)])
+def test_a_checksum_that_held_up_next_to_nothing_is_not_told(waited, told):
+    place = types.SimpleNamespace(notes=[])
+    attempts = transfer_attempt.Attempts(place, 10, 0, None)
+    attempts.taken = [{"seconds": 0.5, "error": None}]
+    attempts._waited = waited
+    assert bool(attempts.notes()) == told

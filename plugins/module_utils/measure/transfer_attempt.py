@@ -16,6 +16,8 @@ READ_BACK_BYTES = 64 << 20
 READ_BACK_SECONDS = 60
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60
+# What the checksum's arithmetic may hold up without a word.
+LEAST_WAIT_SECONDS = 0.1
 # What goes away by itself. Certificates, wrong bytes, a server that speaks no HTTP don't; of a 4xx only those that ask for patience.
 _RETRIED = ("refused", "timeout", "reset", "dns", "unreachable", "http_5xx", "short_body", "stalled", "proxy")
 _PATIENCE = (408, 425, 429)
@@ -220,7 +222,7 @@ class Attempts(object):
         for number, attempt in enumerate(self.taken, 1):
             if attempt["error"]:
                 notes.append("attempt %d failed: %s: %s" % (number, attempt["error"]["kind"], attempt["error"]["message"]))
-        if self._waited > 0.05 * sum(attempt["seconds"] or 0 for attempt in self.taken):
+        if self._waited > max(LEAST_WAIT_SECONDS, 0.05 * sum(attempt["seconds"] or 0 for attempt in self.taken)):
             notes.append("the checksum's arithmetic held the transfer up for %.1f s: the network may be faster" % self._waited)
         return notes
 
