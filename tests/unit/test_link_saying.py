@@ -119,7 +119,8 @@ REFUSED = "10.0.0.4 port 5201 refused the connection: no server listens there, o
 
 
 @pytest.mark.parametrize(("language", "words", "udp"), [
-    ("en", "3 of 15 pairs failed: n1 and n2, n3 and n4 (no answer to n); n5 and n6 (%s)" % REFUSED, "no answer to UDP in 3 of 15 pairs: n1 and n2, n3 and n4 (no"),
+    ("en", "3 of 15 pairs failed: n1 and n2, n3 and n4 (no answer to n); n5 and n6 (%s)" % REFUSED,
+     "no answer to UDP in 3 of 15 pairs: n1 and n2, n3 and n4 (no"),
     ("zh", "15 个配对中有 3 个失败：n1 与 n2，n3 与 n4（no answer to n）；n5 与 n6（%s）" % complaints.say(REFUSED, "zh"),
      "15 个配对中有 3 个的 UDP 没有应答：n1 与 n2，n3 与 n4（no"),
 ])

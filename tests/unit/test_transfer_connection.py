@@ -72,7 +72,8 @@ def test_a_url_whose_password_ends_nobody_knows_where_is_refused(url):
     (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "refused"), (ConnectionResetError(errno.ECONNRESET, "x"), "reset"),
     (BrokenPipeError(errno.EPIPE, "x"), "reset"), (socket.timeout("timed out"), "timeout"), (OSError(errno.ETIMEDOUT, "x"), "timeout"),
     (socket.gaierror(-2, "x"), "dns"), (OSError(errno.EHOSTUNREACH, "x"), "unreachable"), (OSError(errno.ENETUNREACH, "x"), "unreachable"),
-    (ssl.SSLError(1, "x"), "tls"), (ssl.SSLEOFError(8, "x"), "reset"), (ssl.SSLError(1, "[SSL: KRB5_S_TKT_NYV] unexpected eof while reading (_ssl.c:1)"), "reset"), (http.client.RemoteDisconnected("x"), "reset"),
+    (ssl.SSLError(1, "x"), "tls"), (ssl.SSLEOFError(8, "x"), "reset"),
+    (ssl.SSLError(1, "[SSL: KRB5_S_TKT_NYV] unexpected eof while reading (_ssl.c:1)"), "reset"), (http.client.RemoteDisconnected("x"), "reset"),
     (http.client.IncompleteRead(b""), "short_body"), (http.client.BadStatusLine("x"), "protocol"), (http.client.LineTooLong("x"), "protocol"),
     (OSError(errno.EMFILE, "x"), "local"), (MemoryError(), "local"), (http_errors.Failure("stalled", "x"), "stalled")])
 def test_every_failure_has_its_kind(raised, kind):

@@ -44,6 +44,7 @@ def test_a_download_after_interim_answers(secured):
 
 def test_an_upload_goes_on_through_interim_answers(secured):
     options, context = secured
+
     # They come in pieces, long before all is sent.
     def dribbles(connection, request):
         for part in (INTERIM[:30], INTERIM[30:61], INTERIM[61:]):
@@ -58,6 +59,7 @@ def test_an_upload_goes_on_through_interim_answers(secured):
 
 def test_an_interim_answer_to_an_upload_is_not_its_first_byte(secured):
     options, context = secured
+
     def works_on_it(connection, request):
         servers.read_body(connection, request)
         connection.sendall(INTERIM)
