@@ -15,6 +15,12 @@ import time
 
 import pytest
 
+try:
+    import hypothesis
+except ImportError:
+    # The host side's tests run on Pythons that it doesn't support.
+    hypothesis = None
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -31,6 +37,12 @@ def _import_root():
 
 if "ansible_collections.trainops.gpu_audit" not in sys.modules:
     sys.path.insert(0, str(_import_root()))
+
+
+if hypothesis is not None:
+    # How long an example takes is the machine's business: one that stands still for a moment is no failure.
+    hypothesis.settings.register_profile("any-speed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+    hypothesis.settings.load_profile("any-speed")
 
 
 def shared_folder(name):
