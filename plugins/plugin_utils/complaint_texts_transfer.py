@@ -147,8 +147,9 @@ TABLE = (
     ("HTTP {status}", "HTTP {status}"),
     ("{count} bytes of {total} came before the connection was closed", "连接关闭前只收到 {total} 字节中的 {count} 字节"),
     (
-        "the connection was closed without the end of TLS: of an answer that says no length some may be missing",
-        "TLS 未正常结束，连接就已关闭：应答没有给出长度，可能不完整",
+        "the connection was closed without the end of TLS: of an answer that says no length some may be missing. The server has to send a "
+        "Content-Length or chunks, or to end TLS (close_notify)",
+        "TLS 未正常结束，连接就已关闭：应答没有给出长度，可能不完整。服务器应发送 Content-Length 或使用分块传输，或正常结束 TLS（close_notify）",
     ),
     ("the connection was closed within a chunked answer", "分块传输的应答未结束，连接就已关闭"),
     ("the chunks of the answer are no proper HTTP", "应答的分块不符合 HTTP 规范"),

@@ -200,9 +200,9 @@ def test_a_count_of_tokens_that_can_not_be_is_not_taken(count):
 
 
 @pytest.mark.parametrize("body, most", [
-    (b'{"max_tokens": 9}', 9), (b'{"max_tokens": 9, "max_completion_tokens": 30, "n": 4}', 120), (b'{"max_tokens": 9, "best_of": 2}', 18),
+    (b'{"max_tokens": 9}', 10), (b'{"max_tokens": 9, "max_completion_tokens": 30, "n": 4}', 124), (b'{"max_tokens": 9, "best_of": 2}', 20),
     (b'{"max_tokens": null}', None), (b'{"max_tokens": "9"}', None), (b'{}', None), (b'[{"max_tokens": 9}]', None), (b"\xff", None),
-    (b'{"max_tokens": -1}', None), (b'{"max_tokens": 9, "n": "x"}', 9)])
+    (b'{"max_tokens": -1}', None), (b'{"max_tokens": 9, "n": "x"}', 10)])
 def test_how_many_tokens_a_request_asks_for(body, most):
     assert request_stream.most_tokens(body) == most
 

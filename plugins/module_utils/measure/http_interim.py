@@ -17,6 +17,7 @@ _HEAD = re.compile(br"HTTP/1\.[0-9] 1(?!01)[0-9][0-9](?=[ \r\n])")
 _HEAD_LENGTH = len(b"HTTP/1.1 100 ")
 _END = re.compile(br"\r?\n\r?\n")
 MOST_LINE_BYTES = 65536
+_CHUNK = re.compile(br"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?\r?\n\Z")
 
 
 class _Lines(object):
@@ -51,22 +52,32 @@ class Response(http.client.HTTPResponse):
             raise http.client.IncompleteRead(b"")
 
     def _get_chunk_left(self):
-        if self.chunk_left == 0:
+        # Whole, and not around http.client's: a fast server's small chunks are what this process is busy with.
+        left = self.chunk_left
+        if left:
+            return left
+        if left == 0:
             # http.client throws two bytes away, whatever they are.
-            if self._safe_read(2) != b"\r\n":
-                raise Failure("protocol", "the chunks of the answer are no proper HTTP")
-            self.chunk_left = None
-        return super(Response, self)._get_chunk_left()
+            end = self.fp.read(2)
+            if end != b"\r\n":
+                raise http.client.IncompleteRead(b"") if b"\r\n".startswith(end) else _no_chunks()
+        left = self._read_next_chunk_size()
+        if left == 0:
+            self._read_and_discard_trailer()
+            self._close_conn()
+            left = None
+        self.chunk_left = left
+        return left
 
     def _read_next_chunk_size(self):
         line = self.fp.readline(MOST_LINE_BYTES)
+        found = _CHUNK.match(line)
+        if found:
+            return int(found.group(1), 16)
         if not line.endswith(b"\n") and len(line) < MOST_LINE_BYTES:
-            # The connection has ended: http.client makes IncompleteRead of it.
-            raise ValueError
-        size = line.partition(b";")[0].strip()
-        if not re.match(br"[0-9A-Fa-f]{1,16}\Z", size):
-            raise Failure("protocol", "the chunks of the answer are no proper HTTP")
-        return int(size, 16)
+            # The connection has ended.
+            raise http.client.IncompleteRead(b"")
+        raise _no_chunks()
 
     def _read_status(self):
         for _number in range(MOST_INTERIM + 1):
@@ -77,6 +88,10 @@ class Response(http.client.HTTPResponse):
                 raise Failure("protocol", "HTTP %d isn't an answer to this request" % status, status)
             http.client.parse_headers(self.fp)
         raise too_many()
+
+
+def _no_chunks():
+    return Failure("protocol", "the chunks of the answer are no proper HTTP")
 
 
 def too_many():

@@ -97,7 +97,8 @@ class TimedSocket(object):
         if response.length:
             raise Failure("short_body", "the answer ended %d bytes before its end" % response.length)
         if response.length is None and self.cut:
-            raise Failure("short_body", "the connection was closed without the end of TLS: of an answer that says no length some may be missing")
+            raise Failure("short_body", "the connection was closed without the end of TLS: of an answer that says no length some may be missing. "
+                          "The server has to send a Content-Length or chunks, or to end TLS (close_notify)")
 
     def send(self, data):
         self.arm()

@@ -89,10 +89,11 @@ class Events(object):
 
 
 def most_tokens(body):
-    """How many tokens the body of a request lets its answer have, all its choices together; null where it doesn't say.
+    """How many tokens a server may count of the answer to this body, all its choices together; null where the body doesn't say. Some count
+    the token that ends a choice too.
 
     >>> most_tokens(b'{"max_tokens": 128, "n": 2}')
-    256
+    258
     """
     try:
         asked = read_json(body.decode("utf-8", "surrogateescape"))
@@ -100,7 +101,7 @@ def most_tokens(body):
         return None
     limits, times = ([asked[name] for name in names if _is_count(asked.get(name))] if isinstance(asked, dict) else []
                      for names in (("max_tokens", "max_completion_tokens"), ("n", "best_of")))
-    return max(limits) * max(times + [1]) if limits else None
+    return (max(limits) + 1) * max(times + [1]) if limits else None
 
 
 class Answer(object):
