@@ -26,16 +26,15 @@ def amount(container, key):
     return value if value is not None and value >= 0 else None
 
 
-def text(container, key):
-    """container[key] where it is text that is not empty, cut at TEXT_LIMIT, else None."""
+def text(container, key, limit=TEXT_LIMIT):
+    """container[key] where it is text that is not empty, cut at the limit, else None."""
     value = container.get(key)
-    return value[:TEXT_LIMIT] if isinstance(value, str) and value else None
+    return value[:limit] if isinstance(value, str) and value else None
 
 
 def sentence(container, key):
     """container[key] where it is text that is not empty, cut at SENTENCE_LIMIT: what a tool or a module of ours said, else None."""
-    value = container.get(key)
-    return value[:SENTENCE_LIMIT] if isinstance(value, str) and value else None
+    return text(container, key, SENTENCE_LIMIT)
 
 
 def flag(container, key):
